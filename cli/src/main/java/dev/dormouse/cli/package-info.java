@@ -1,0 +1,5 @@
+/** The dormouse command. */
+@NullMarked
+package dev.dormouse.cli;
+
+import org.jspecify.annotations.NullMarked;

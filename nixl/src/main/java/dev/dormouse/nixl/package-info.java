@@ -1,0 +1,8 @@
+/**
+ * NVIDIA NIXL for Java: agents, registrations, metadata, prepared lists, transfers and
+ * notifications.
+ */
+@NullMarked
+package dev.dormouse.nixl;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,5 @@
+/** The prefill/decode router. */
+@NullMarked
+package dev.dormouse.router;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,5 @@
+/** The KV transport over NVIDIA NIXL. */
+@NullMarked
+package dev.dormouse.transport.nixl;
+
+import org.jspecify.annotations.NullMarked;
