@@ -1,0 +1,92 @@
+package dev.dormouse.transport;
+
+import java.util.List;
+
+/**
+ * The agent of one rank: registers the rank's memory, loads peers, and reads their blocks.
+ *
+ * <p>A registration binds to the <em>pages</em> that lie under an address when it is made. After
+ * the pages were replaced, a registration that was not renewed still works and moves the old pages'
+ * bytes, without an error. So is everything that is derived from it: {@link #metadata()} given to
+ * peers, and prepared lists.
+ *
+ * <p>Not thread-safe: one worker thread owns a transport. No call waits for a peer, except {@link
+ * #load}, which may take a few milliseconds.
+ */
+public interface KvTransport extends AutoCloseable {
+    /** The transport's name as in configuration and reports, such as {@code nixl}. */
+    String name();
+
+    /** This agent's name; unique among all agents of a deployment. */
+    String agentName();
+
+    /**
+     * Registers memory for remote reads and for local use.
+     *
+     * @throws TransportException if the memory cannot be registered; nothing is registered then
+     */
+    Registration register(List<MemoryRange> ranges);
+
+    /**
+     * What a peer needs to {@link #load} this agent: how to connect, and the keys of all current
+     * registrations.
+     */
+    byte[] metadata();
+
+    /**
+     * Loads a peer from its {@link #metadata()}.
+     *
+     * @param metadata untrusted bytes
+     * @throws TransportException if the bytes are unusable, or a peer of the same agent name is
+     *     loaded: {@link RemotePeer#close() close} that one first. A refusal leaves loaded peers as
+     *     they were.
+     */
+    RemotePeer load(byte[] metadata);
+
+    /**
+     * Prepares blocks of this agent's registered memory.
+     *
+     * @return the blocks of all rows one behind the other, addressed by index
+     */
+    BlockList prepareLocal(List<BlockRow> rows);
+
+    /**
+     * Prepares blocks of a loaded peer.
+     *
+     * @throws TransportException if a block is outside what the peer registered
+     */
+    BlockList prepareRemote(RemotePeer peer, List<BlockRow> rows);
+
+    /**
+     * Starts to read remote blocks into local ones: remote block {@code remoteIndices[i]} into
+     * local block {@code localIndices[i]}.
+     *
+     * @param notification delivered to the peer once all data have arrived
+     * @throws TransportException if the read could not be started
+     * @throws IllegalArgumentException if the index arrays differ in length, are empty, or name
+     *     blocks that do not exist
+     */
+    Transfer read(
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification);
+
+    /**
+     * Sends a message to a loaded peer.
+     *
+     * @throws TransportException if it could not be sent
+     */
+    void notify(RemotePeer peer, byte[] message);
+
+    /**
+     * Takes the messages that arrived since the last call, in order per peer. Also drives this
+     * agent's connections.
+     */
+    List<PeerMessage> messages();
+
+    /** Ends the agent: transfers, lists, peers and registrations first. Idempotent. */
+    @Override
+    void close();
+}

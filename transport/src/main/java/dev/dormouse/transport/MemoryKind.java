@@ -1,0 +1,9 @@
+package dev.dormouse.transport;
+
+/** Where memory lies. */
+public enum MemoryKind {
+    /** Host memory. */
+    DRAM,
+    /** Device memory. */
+    VRAM
+}
