@@ -1,0 +1,20 @@
+package dev.dormouse.connector;
+
+import java.util.List;
+
+/**
+ * A lease renewal to one producer.
+ *
+ * @param engineId the producing engine
+ * @param host its side channel host
+ * @param port its side channel port
+ * @param tpSize its tensor parallel size
+ * @param remoteRequestIds the producer's request ids to renew
+ */
+public record Heartbeat(
+        String engineId, String host, int port, int tpSize, List<String> remoteRequestIds) {
+    /** Copies the list. */
+    public Heartbeat {
+        remoteRequestIds = List.copyOf(remoteRequestIds);
+    }
+}

@@ -1,0 +1,83 @@
+package dev.dormouse.connector;
+
+import java.util.List;
+
+/**
+ * The connector's half that lives beside an engine's scheduler: decides what to read from other
+ * engines, holds blocks for engines that will read from this one, and publishes what they need to
+ * do so.
+ *
+ * <p>Single-threaded: the engine core's thread calls every method. None of them waits.
+ */
+public interface SchedulerConnector extends AutoCloseable {
+    /** A request arrived and waits to be scheduled; its producer's lease is renewed from now on. */
+    void onArrival(ConnectorRequest request);
+
+    /**
+     * How many prompt tokens beyond {@code localTokens} another engine holds for this request. No
+     * effect; may be called again.
+     *
+     * @param localTokens tokens found in this engine's own cache, a multiple of the block size
+     * @return 0 if there is nothing to read; otherwise the request must wait for the read once its
+     *     blocks are allocated
+     */
+    int externalTokens(ConnectorRequest request, int localTokens);
+
+    /**
+     * The scheduler allocated blocks for a request's prompt. Call it for every request, also if
+     * {@code externalTokens} is 0: a producer that is not read is told so. A request is read at
+     * most once, also across preemption.
+     *
+     * @param blocks the request's whole block table
+     * @param localTokens tokens that this engine's own cache provides, a multiple of the block size
+     * @param externalTokens what {@link #externalTokens} answered and the scheduler accepted
+     */
+    void onAllocated(ConnectorRequest request, int[] blocks, int localTokens, int externalTokens);
+
+    /**
+     * What the workers shall do next; the same object goes to every rank. Clears what it returns.
+     */
+    ConnectorStep step();
+
+    /** The merged report of all ranks: each id once all ranks are done with it. */
+    void onReport(WorkerReport report);
+
+    /**
+     * A request ended.
+     *
+     * @param blocks its blocks; empty if it never had any
+     * @param computedTokens tokens whose K and V those blocks hold
+     * @return whether the blocks must be held until a report names the request as sent, and what to
+     *     give the client
+     */
+    HandOver onFinished(
+            ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens);
+
+    /**
+     * Publishes every rank's payload, raises the registration epoch by one, and stamps it on all of
+     * them. The side channel serves them from the moment this returns. The first call opens the
+     * side channel.
+     *
+     * @throws SideChannelException if the side channel's address cannot be bound
+     */
+    void publish(List<RankPayload> payloads);
+
+    /**
+     * Stops serving payloads: until the next {@link #publish} a handshake is answered with nothing,
+     * since the memory that the payloads describe is about to go.
+     */
+    void withdraw();
+
+    /** The current registration epoch: 0 before the first {@link #publish}. */
+    long epoch();
+
+    /** Requests that have ended and whose blocks are held for a reader. */
+    int heldRequests();
+
+    /** The port on which the side channel listens, 0 before the first {@link #publish}. */
+    int sideChannelPort();
+
+    /** Closes the side channel. Idempotent. */
+    @Override
+    void close();
+}

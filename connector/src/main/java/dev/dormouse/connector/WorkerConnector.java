@@ -1,0 +1,54 @@
+package dev.dormouse.connector;
+
+import java.time.Duration;
+
+/**
+ * The connector's half that lives beside one rank's memory: registers it, loads peers, reads
+ * blocks, and counts who has read from it.
+ *
+ * <p>Single-threaded: the rank's worker thread calls every method. Only {@link #releaseKvCaches}
+ * waits.
+ */
+public interface WorkerConnector extends AutoCloseable {
+    /** Registers the rank's KV cache. Called once, before {@link #start}. */
+    void registerKvCaches(KvCacheRegions regions);
+
+    /**
+     * What peers need to read this rank's KV cache as it is registered now.
+     *
+     * @throws IllegalStateException while released
+     */
+    RankPayload payload();
+
+    /**
+     * Takes a step's orders. Never waits: a read whose peer is unknown starts after a handshake in
+     * the background.
+     */
+    void start(ConnectorStep step);
+
+    /** Drives transfers, handshakes and messages, and tells what ended since the last call. */
+    WorkerReport poll();
+
+    /**
+     * Before the KV cache's pages go: waits until no read of this rank is in flight and no
+     * handshake is pending, then releases every prepared list, drops every peer, and deregisters
+     * the KV cache. Idempotent.
+     *
+     * @throws ReleaseTimeoutException if something is still pending after {@code limit}; everything
+     *     stays registered and serves
+     */
+    void releaseKvCaches(Duration limit);
+
+    /**
+     * After new pages were mapped: registers the same ranges and rebuilds list and payload.
+     * Idempotent.
+     */
+    void restoreKvCaches();
+
+    /** True between {@link #releaseKvCaches} and {@link #restoreKvCaches}. */
+    boolean isReleased();
+
+    /** Ends the worker's part; does not deregister again what is released. Idempotent. */
+    @Override
+    void close();
+}
