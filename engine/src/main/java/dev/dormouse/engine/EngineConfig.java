@@ -1,0 +1,35 @@
+package dev.dormouse.engine;
+
+import dev.dormouse.model.KvType;
+
+/**
+ * An engine's settings.
+ *
+ * @param servedModelName the name in API requests
+ * @param kvCacheBytes memory for the KV cache, over all layers
+ * @param blockTokens tokens per KV block
+ * @param kvType element type of the KV cache
+ * @param maxModelLength longest prompt plus output, in tokens
+ * @param maxSequences sequences computed at once
+ * @param maxBatchedTokens tokens computed in one step
+ * @param maxWaiting requests that may wait; more are refused
+ * @param prefixCaching whether prefixes are kept and shared
+ * @param sleepMode whether memory may be given back
+ * @param recomputeFailedLoads what becomes of a request whose KV cannot be read: true recomputes
+ *     its prompt, false fails it
+ * @param poisonWokenMemory fills woken memory with a pattern, so that a read of what was never
+ *     written shows; for debugging
+ */
+public record EngineConfig(
+        String servedModelName,
+        long kvCacheBytes,
+        int blockTokens,
+        KvType kvType,
+        int maxModelLength,
+        int maxSequences,
+        int maxBatchedTokens,
+        int maxWaiting,
+        boolean prefixCaching,
+        boolean sleepMode,
+        boolean recomputeFailedLoads,
+        boolean poisonWokenMemory) {}

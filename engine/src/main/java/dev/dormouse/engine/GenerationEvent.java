@@ -1,0 +1,81 @@
+package dev.dormouse.engine;
+
+import dev.dormouse.connector.KvTransferParams;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What becomes of a request. */
+public sealed interface GenerationEvent {
+    /**
+     * New output.
+     *
+     * @param text text that became complete; may be empty while a character or a possible stop
+     *     string is open
+     * @param tokenIds the new tokens
+     * @param logprobs one entry per new token if they were asked for, otherwise empty
+     */
+    record Tokens(String text, List<Integer> tokenIds, List<TokenLogprobs> logprobs)
+            implements GenerationEvent {}
+
+    /**
+     * The request ended.
+     *
+     * @param reason why
+     * @param stopReason the stop string or stop token id that was met, if one of the request's own
+     *     was
+     * @param usage token counts
+     * @param kvTransferParams what a decode engine needs to take over, or null
+     */
+    record Finished(
+            FinishReason reason,
+            @Nullable String stopReason,
+            Usage usage,
+            @Nullable KvTransferParams kvTransferParams)
+            implements GenerationEvent {}
+
+    /**
+     * The request failed or was refused.
+     *
+     * @param kind what went wrong, for whoever maps it to a status code
+     * @param message for the client: names the value, the limit and the remedy
+     */
+    record Failed(FailureKind kind, String message) implements GenerationEvent {}
+
+    /** What went wrong. */
+    enum FailureKind {
+        /** The request can never be served as it is. */
+        INVALID_REQUEST,
+        /** The engine is asleep, paused or closing; try again later. */
+        UNAVAILABLE,
+        /** The prompt's KV could not be read from the prefill engine. */
+        KV_TRANSFER_FAILED,
+        /** A fault of the engine. */
+        INTERNAL
+    }
+
+    /**
+     * A token's log probability and those of its rivals.
+     *
+     * @param tokenId the chosen token
+     * @param logprob its natural log probability
+     * @param top the most likely tokens, most likely first
+     */
+    record TokenLogprobs(int tokenId, float logprob, List<Candidate> top) {}
+
+    /**
+     * A likely token.
+     *
+     * @param tokenId the token
+     * @param logprob its natural log probability
+     */
+    record Candidate(int tokenId, float logprob) {}
+
+    /**
+     * Token counts.
+     *
+     * @param promptTokens tokens of the prompt
+     * @param completionTokens tokens generated
+     * @param cachedTokens prompt tokens that came from this engine's prefix cache
+     */
+    record Usage(int promptTokens, int completionTokens, int cachedTokens) {}
+}

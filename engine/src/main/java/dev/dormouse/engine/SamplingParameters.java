@@ -1,0 +1,94 @@
+package dev.dormouse.engine;
+
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How tokens are chosen, and when a sequence ends. Names and defaults are vLLM's.
+ *
+ * @param temperature 0 is greedy
+ * @param topK keep the k most likely tokens; 0 or -1 keeps all
+ * @param topP keep the smallest set whose probability reaches this
+ * @param minP drop tokens below this share of the most likely token's probability
+ * @param seed makes a sampled sequence repeatable; null draws one
+ * @param repetitionPenalty above 1 makes tokens of prompt and output less likely
+ * @param presencePenalty subtracted once from tokens of the output
+ * @param frequencyPenalty subtracted per occurrence from tokens of the output
+ * @param maxTokens output tokens at most
+ * @param minTokens no end or stop token before this many
+ * @param stop strings that end the sequence; not part of the text
+ * @param stopTokenIds tokens that end the sequence
+ * @param ignoreEos go on after an end token
+ * @param logprobs how many likely tokens to report per output token; null for none
+ */
+public record SamplingParameters(
+        double temperature,
+        int topK,
+        double topP,
+        double minP,
+        @Nullable Long seed,
+        double repetitionPenalty,
+        double presencePenalty,
+        double frequencyPenalty,
+        int maxTokens,
+        int minTokens,
+        List<String> stop,
+        Set<Integer> stopTokenIds,
+        boolean ignoreEos,
+        @Nullable Integer logprobs) {
+    /** Checks every range; the message names the API's own field. */
+    public SamplingParameters {
+        stop = List.copyOf(stop);
+        stopTokenIds = Set.copyOf(stopTokenIds);
+        require(
+                temperature >= 0 && temperature <= 100,
+                "temperature",
+                temperature,
+                "between 0 and 100");
+        require(topK >= -1, "top_k", topK, "-1 or 0 (all), or at least 1");
+        require(topP > 0 && topP <= 1, "top_p", topP, "above 0 and at most 1");
+        require(minP >= 0 && minP <= 1, "min_p", minP, "between 0 and 1");
+        require(
+                repetitionPenalty > 0 && repetitionPenalty <= 100,
+                "repetition_penalty",
+                repetitionPenalty,
+                "above 0");
+        require(
+                Math.abs(presencePenalty) <= 2,
+                "presence_penalty",
+                presencePenalty,
+                "between -2 and 2");
+        require(
+                Math.abs(frequencyPenalty) <= 2,
+                "frequency_penalty",
+                frequencyPenalty,
+                "between -2 and 2");
+        require(maxTokens >= 1, "max_tokens", maxTokens, "at least 1");
+        require(
+                minTokens >= 0 && minTokens <= maxTokens,
+                "min_tokens",
+                minTokens,
+                "between 0 and max_tokens");
+        require(
+                logprobs == null || (logprobs >= 0 && logprobs <= 20),
+                "logprobs",
+                logprobs,
+                "between 0 and 20");
+        for (String s : stop) {
+            require(!s.isEmpty(), "stop", "\"\"", "not empty");
+        }
+    }
+
+    /** Greedy decoding of {@code maxTokens} tokens. */
+    public static SamplingParameters greedy(int maxTokens) {
+        return new SamplingParameters(
+                0, 0, 1, 0, null, 1, 0, 0, maxTokens, 0, List.of(), Set.of(), false, null);
+    }
+
+    private static void require(boolean holds, String field, @Nullable Object value, String range) {
+        if (!holds) {
+            throw new IllegalArgumentException(field + " is " + value + ", but must be " + range);
+        }
+    }
+}
