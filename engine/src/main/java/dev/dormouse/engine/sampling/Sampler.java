@@ -1,0 +1,116 @@
+package dev.dormouse.engine.sampling;
+
+import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
+import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.model.Logits;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Chooses one sequence's tokens. It knows the sequence's history, so it lives as long as the
+ * sequence, also across preemption.
+ *
+ * <p>Order as in vLLM: penalties, end tokens masked below {@code min_tokens}, temperature, {@code
+ * min_p}, {@code top_k}, {@code top_p}. Log probabilities are those of the model, before any of it.
+ */
+public final class Sampler {
+    private final SamplingParameters parameters;
+    private final Set<Integer> endTokens;
+    private final @Nullable Penalties penalties;
+    private final SplittableRandom random;
+    private int sampled;
+
+    /**
+     * A sampler at the start of its sequence.
+     *
+     * @param parameters the request's
+     * @param promptTokens the prompt, which repetition is measured against
+     * @param endTokens the model's own end tokens
+     * @param drawnSeed used if the request names no seed
+     */
+    public Sampler(
+            SamplingParameters parameters,
+            List<Integer> promptTokens,
+            Set<Integer> endTokens,
+            long drawnSeed) {
+        this.parameters = parameters;
+        this.endTokens = endTokens;
+        this.penalties =
+                Penalties.isNeutral(parameters) ? null : new Penalties(parameters, promptTokens);
+        this.random =
+                new SplittableRandom(parameters.seed() != null ? parameters.seed() : drawnSeed);
+    }
+
+    /**
+     * Chooses the next token, and remembers it.
+     *
+     * @param logits the step's logits; the row's content is changed
+     * @param row the sequence's row
+     * @param candidates working space, shared by the samplers of one thread
+     */
+    public SampledToken next(Logits logits, int row, Candidates candidates) {
+        float[] values = logits.values();
+        int from = logits.offset(row);
+        int to = from + logits.vocabularySize();
+        @Nullable Integer wanted = parameters.logprobs();
+        @Nullable Logprobs raw = wanted == null ? null : Logprobs.of(values, from, to, wanted);
+        // The row is about to be changed, but the chosen token's log probability is the model's
+        // own.
+        float @Nullable [] original =
+                raw == null ? null : java.util.Arrays.copyOfRange(values, from, to);
+        if (penalties != null) {
+            penalties.apply(values, from);
+        }
+        if (sampled < parameters.minTokens()) {
+            mask(values, from);
+        }
+        int token =
+                parameters.temperature() == 0
+                        ? argmax(values, from, to)
+                        : draw(values, from, to, candidates);
+        sampled++;
+        if (penalties != null) {
+            penalties.add(token);
+        }
+        return new SampledToken(token, logprobsOf(token, raw, original));
+    }
+
+    private static @Nullable TokenLogprobs logprobsOf(
+            int token, @Nullable Logprobs raw, float @Nullable [] original) {
+        return raw == null || original == null
+                ? null
+                : new TokenLogprobs(token, raw.logprob(original[token]), raw.top());
+    }
+
+    private void mask(float[] values, int from) {
+        if (!parameters.ignoreEos()) {
+            for (int token : endTokens) {
+                values[from + token] = Float.NEGATIVE_INFINITY;
+            }
+        }
+        for (int token : parameters.stopTokenIds()) {
+            values[from + token] = Float.NEGATIVE_INFINITY;
+        }
+    }
+
+    private int draw(float[] values, int from, int to, Candidates candidates) {
+        candidates.fill(values, from, to, (float) parameters.temperature());
+        candidates.keepAbove(parameters.minP());
+        candidates.keepLikeliest(parameters.topK());
+        candidates.keepProbability(parameters.topP());
+        return candidates.draw(random.nextDouble());
+    }
+
+    /** The first of the largest values; NaN, which no sound model gives, never wins. */
+    static int argmax(float[] values, int from, int to) {
+        int best = from;
+        for (int i = from + 1; i < to; i++) {
+            if (values[i] > values[best] || Float.isNaN(values[best])) {
+                best = i;
+            }
+        }
+        return best - from;
+    }
+}
