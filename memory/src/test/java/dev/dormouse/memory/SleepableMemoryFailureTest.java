@@ -45,7 +45,7 @@ class SleepableMemoryFailureTest {
         calls.heal();
         memory.close();
         assertThat(memory.residency(KV_CACHE)).isEqualTo(Residency.CLOSED);
-        assertThat(OpenFiles.ofSleepableMemory()).isEmpty();
+        assertThat(ProcSelf.memoryFiles()).isEmpty();
     }
 
     @ParameterizedTest
@@ -241,7 +241,7 @@ class SleepableMemoryFailureTest {
 
     private void assertAsleepWithoutPages() {
         assertThat(memory.residency(KV_CACHE)).isEqualTo(Residency.ASLEEP);
-        assertThat(OpenFiles.ofSleepableMemory()).isEmpty();
+        assertThat(ProcSelf.memoryFiles()).isEmpty();
         assertThatThrownBy(() -> region.lease("test")).isInstanceOf(RegionAsleepException.class);
         MemorySegment raw =
                 MemorySegment.ofAddress(region.address()).reinterpret(region.lengthBytes());
@@ -258,5 +258,8 @@ class SleepableMemoryFailureTest {
         assertThatThrownBy(() -> memory.sleep(ALL)).hasMessageContaining("kv_cache is lost");
         assertThatThrownBy(() -> region.lease("test")).hasMessageContaining("kv_cache is lost");
         assertThat(memory.wake(EnumSet.of(WEIGHTS)).mappedBytes()).containsOnlyKeys(WEIGHTS);
+
+        memory.close();
+        assertThat(calls.unmapped).containsExactly(memory.address(WEIGHTS));
     }
 }

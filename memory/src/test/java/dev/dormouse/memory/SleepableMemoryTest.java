@@ -31,7 +31,7 @@ class SleepableMemoryTest {
 
     @AfterEach
     void noMemoryFileIsLeft() {
-        assertThat(OpenFiles.ofSleepableMemory()).isEmpty();
+        assertThat(ProcSelf.memoryFiles()).isEmpty();
     }
 
     @Test
@@ -261,16 +261,16 @@ class SleepableMemoryTest {
         try (SleepableMemory memory = memory(64 << 10, 64 << 10)) {
             memory.wake(ALL);
             memory.sleep(ALL);
-            int files = OpenFiles.targets().size();
+            int files = ProcSelf.descriptors().size();
             for (int cycle = 0; cycle < 200; cycle++) {
                 memory.wake(ALL);
                 memory.sleep(ALL);
             }
-            assertThat(OpenFiles.targets()).hasSize(files);
+            assertThat(ProcSelf.descriptors()).hasSize(files);
 
             memory.wake(ALL);
-            assertThat(OpenFiles.ofSleepableMemory())
-                    .containsExactlyInAnyOrder(
+            assertThat(ProcSelf.descriptors())
+                    .contains(
                             "/memfd:dormouse-weights (deleted)",
                             "/memfd:dormouse-kv_cache (deleted)");
         }
@@ -368,6 +368,15 @@ class SleepableMemoryTest {
                 .hasMessageContaining("closed");
         assertThatThrownBy(() -> memory.wake(KV)).isInstanceOf(IllegalStateException.class);
         assertThatThrownBy(() -> memory.sleep(KV)).isInstanceOf(IllegalStateException.class);
+    }
+
+    @Test
+    void closeGivesTheAddressesBack() {
+        long bytes = 1L << 45;
+        // more than an address space in sum
+        for (int i = 0; i < 10; i++) {
+            kvMemory(bytes).close();
+        }
     }
 
     @Test

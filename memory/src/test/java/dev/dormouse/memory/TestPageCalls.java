@@ -2,11 +2,16 @@ package dev.dormouse.memory;
 
 import dev.dormouse.foreign.Libc;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 
-/** The real calls, any of which can be made to fail. A call that fails has done nothing. */
+/**
+ * The real calls, any of which can be made to fail. A mapping call that fails has removed the old
+ * mapping, as the kernel's may; the others have done nothing.
+ */
 final class TestPageCalls implements PageCalls {
     enum Call {
         RESERVE,
@@ -31,6 +36,9 @@ final class TestPageCalls implements PageCalls {
 
     long allocatedUpToBytes;
 
+    /** Addresses of the ranges that were given back. */
+    final List<Long> unmapped = new ArrayList<>();
+
     /** Every later call of that kind fails, with a system error that has nothing to do with it. */
     void fail(Call call) {
         failures.put(call, () -> Libc.close(-1));
@@ -54,6 +62,15 @@ final class TestPageCalls implements PageCalls {
         }
     }
 
+    private void enterMapping(Call call, MemorySegment range) {
+        if (failures.containsKey(call)) {
+            // in place of a hole, which another thread of the JVM might fill
+            int flags = Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_NORESERVE;
+            Libc.mapOver(range, Libc.PROT_NONE, flags, -1, 0);
+        }
+        enter(call);
+    }
+
     @Override
     public long pageSizeBytes() {
         return real.pageSizeBytes();
@@ -72,7 +89,7 @@ final class TestPageCalls implements PageCalls {
 
     @Override
     public void mapSleeping(MemorySegment range) {
-        enter(Call.MAP_SLEEPING);
+        enterMapping(Call.MAP_SLEEPING, range);
         real.mapSleeping(range);
     }
 
@@ -95,7 +112,7 @@ final class TestPageCalls implements PageCalls {
 
     @Override
     public void mapFile(MemorySegment range, int file) {
-        enter(Call.MAP_FILE);
+        enterMapping(Call.MAP_FILE, range);
         real.mapFile(range, file);
     }
 
@@ -111,6 +128,7 @@ final class TestPageCalls implements PageCalls {
     public void unmap(MemorySegment range) {
         enter(Call.UNMAP);
         real.unmap(range);
+        unmapped.add(range.address());
     }
 
     @Override
