@@ -90,6 +90,15 @@ final class Cursor {
         skip(count("the length of " + what, 1), what);
     }
 
+    /** Reads a name: a length-prefixed string of 1 to {@code limitBytes} bytes. */
+    String name(String what, int limitBytes) {
+        String name = string(what, limitBytes);
+        if (name.isEmpty()) {
+            throw new GgufException("read %s: %s is empty".formatted(file, what));
+        }
+        return name;
+    }
+
     /** Reads a length-prefixed string of at most {@code limitBytes} bytes. */
     String string(String what, int limitBytes) {
         long length = count("the length of " + what, 1);

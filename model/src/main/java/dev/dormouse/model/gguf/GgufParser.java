@@ -91,7 +91,7 @@ final class GgufParser {
     private Map<String, GgufMetadata.Entry> readEntries(long count) {
         Map<String, GgufMetadata.Entry> entries = new LinkedHashMap<>();
         for (long i = 0; i < count; i++) {
-            String key = cursor.string("the key of metadata entry " + i, MAX_KEY_BYTES);
+            String key = cursor.name("the key of metadata entry " + i, MAX_KEY_BYTES);
             ValueType type = ValueType.ofId(cursor.uint32("the type of '" + key + "'"), file, key);
             if (entries.putIfAbsent(key, readEntry(key, type)) != null) {
                 throw new GgufException(
@@ -184,7 +184,7 @@ final class GgufParser {
     }
 
     private RawTensor readTensor(String label) {
-        String name = cursor.string("the name of " + label, MAX_TENSOR_NAME_BYTES);
+        String name = cursor.name("the name of " + label, MAX_TENSOR_NAME_BYTES);
         String what = "tensor '" + name + "'";
         long dimensions = cursor.uint32("the dimension count of " + what);
         if (dimensions < 1 || dimensions > MAX_DIMENSIONS) {
