@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
@@ -34,7 +35,7 @@ final class MainTest {
 
     @Test
     void aFailureOfASubcommandIsOneLineAndStatusOne() throws Exception {
-        CommandLine version = command.getSubcommands().get("version");
+        CommandLine version = Objects.requireNonNull(command.getSubcommands().get("version"));
 
         int status =
                 version.getExecutionExceptionHandler()
