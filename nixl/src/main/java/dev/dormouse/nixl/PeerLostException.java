@@ -1,8 +1,8 @@
 package dev.dormouse.nixl;
 
 /**
- * The peer went away, and NIXL has dropped it with all that was prepared on it. Close its {@link
- * RemoteAgent} and what hangs on it, then load its metadata anew.
+ * The connection to the peer is broken, or NIXL has dropped the peer. Close its {@link RemoteAgent}
+ * and what is built on it, then load its metadata anew.
  */
 public final class PeerLostException extends NixlException {
     private static final long serialVersionUID = 1;
@@ -12,6 +12,6 @@ public final class PeerLostException extends NixlException {
                 operation,
                 agent,
                 peer,
-                "the peer was disconnected; close its remote agent and load its metadata anew");
+                "the peer is lost; close its remote agent and load its metadata anew");
     }
 }

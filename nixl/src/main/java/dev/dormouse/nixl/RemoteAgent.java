@@ -33,8 +33,9 @@ public final class RemoteAgent extends NixlObject {
     }
 
     /**
-     * Whether NIXL has dropped the peer on its own, because it went away. Found out when something
-     * fails: a lost peer that is not used stays unnoticed.
+     * Whether nothing moves to or from the peer any more: a transfer or message failed, after which
+     * UCX does not use the connection again, or NIXL dropped the peer on its own. A peer that is
+     * gone but not used stays unnoticed.
      */
     public boolean isLost() {
         synchronized (agent.lock) {
@@ -128,7 +129,7 @@ public final class RemoteAgent extends NixlObject {
             try {
                 agent.notifications.send(name, message);
             } catch (NixlStatusException e) {
-                noteFailure();
+                noteBrokenConnection();
                 throw e;
             }
         }
@@ -145,11 +146,19 @@ public final class RemoteAgent extends NixlObject {
         return lost;
     }
 
-    /** NIXL drops a peer that it finds disconnected, and folds that into a general status. */
+    /** After a failure that may have many reasons: did NIXL drop the peer? */
     void noteFailure() {
         if (!lost) {
             lost = !agent.nativeAgent.isLoaded(name, MemorySegment.NULL);
         }
+    }
+
+    /**
+     * After bytes did not get through. The C interface folds NIXL's REMOTE_DISCONNECT into a
+     * general status, and 1.5.1 keeps the dead peer; every later use of it fails.
+     */
+    void noteBrokenConnection() {
+        lost = true;
     }
 
     @Override

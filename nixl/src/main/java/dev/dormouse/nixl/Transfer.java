@@ -183,7 +183,7 @@ public final class Transfer extends NixlObject {
         } else if (status > 0) {
             next = IN_PROGRESS;
         } else {
-            peer.noteFailure();
+            peer.noteBrokenConnection();
             next = new TransferState.Failed(new NixlStatus(status));
         }
         state = next;

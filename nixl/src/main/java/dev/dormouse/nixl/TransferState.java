@@ -9,8 +9,7 @@ public sealed interface TransferState {
     record InProgress() implements TransferState {}
 
     /**
-     * The bytes may or may not have arrived. {@link RemoteAgent#isLost()} tells whether the peer is
-     * gone; otherwise the transfer may be posted again.
+     * The bytes may or may not have arrived, and the peer is lost ({@link RemoteAgent#isLost()}).
      *
      * @param status what NIXL said
      */

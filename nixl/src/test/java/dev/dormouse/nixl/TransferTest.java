@@ -78,8 +78,7 @@ class TransferTest {
                                         pairs.local,
                                         from,
                                         pairs.remote);
-                        assertThat(read.totalBytes())
-                                .isEqualTo(pairs.length * pairs.local.length);
+                        assertThat(read.totalBytes()).isEqualTo(pairs.length * pairs.local.length);
                         assertThat(Transfers.run(read)).isInstanceOf(TransferState.Done.class);
                     }
                     pairs.checkRead(region.memory);
