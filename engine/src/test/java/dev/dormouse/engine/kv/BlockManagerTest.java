@@ -112,7 +112,7 @@ class BlockManagerTest {
     }
 
     @Test
-    void refusesToFreeTwice() {
+    void freeingATableAgainIsHarmless() {
         BlockManager manager = new BlockManager(4, BLOCK, true);
         BlockTable table = new BlockTable();
         manager.allocate(table, tokens(8), 0, 8);
