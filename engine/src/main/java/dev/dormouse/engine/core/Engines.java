@@ -120,9 +120,7 @@ public final class Engines {
                         kvBlocks,
                         config.blockTokens(),
                         config.sleepMode());
-        LocalEngine engine = new LocalEngine(info, core, inbox, transitions, statistics, liveLimit);
-        engine.start();
-        return engine;
+        return new LocalEngine(info, core, inbox, transitions, statistics, liveLimit);
     }
 
     private static int kvBlocks(EngineConfig config, KvCacheShape shape) {
