@@ -32,4 +32,23 @@ public record EngineConfig(
         boolean prefixCaching,
         boolean sleepMode,
         boolean recomputeFailedLoads,
-        boolean poisonWokenMemory) {}
+        boolean poisonWokenMemory) {
+    /** Checks the ranges; the message names the option as {@code dormouse serve} spells it. */
+    public EngineConfig {
+        require(blockTokens >= 1, "--block-size", blockTokens, "at least 1");
+        require(maxModelLength >= 2, "--max-model-len", maxModelLength, "at least 2");
+        require(maxSequences >= 1, "--max-num-seqs", maxSequences, "at least 1");
+        require(
+                maxBatchedTokens >= maxSequences,
+                "--max-num-batched-tokens",
+                maxBatchedTokens,
+                "at least --max-num-seqs, which is " + maxSequences);
+        require(maxWaiting >= 0, "--max-waiting", maxWaiting, "0 or more");
+    }
+
+    private static void require(boolean holds, String option, int value, String range) {
+        if (!holds) {
+            throw new IllegalArgumentException(option + " is " + value + ", but must be " + range);
+        }
+    }
+}

@@ -13,7 +13,9 @@ import java.util.List;
  * @param kvBlocks blocks of the KV cache
  * @param kvBlocksFree blocks that are free or only cached
  * @param promptTokens prompt tokens of requests, in all
- * @param computedPromptTokens prompt tokens whose KV this engine computed itself
+ * @param computedPromptTokens prompt tokens whose KV this engine computed itself, again after a
+ *     preemption; without the last token of a prompt that was read in full, which is computed once
+ *     more for its logits
  * @param remotePromptTokens prompt tokens whose KV was read from another engine
  * @param generatedTokens tokens generated
  * @param preemptions sequences that lost their blocks and were recomputed

@@ -1,8 +1,8 @@
 package dev.dormouse.engine;
 
 /**
- * Receives what becomes of a request. Called on the engine's thread: must not block and must not
- * throw.
+ * Receives what becomes of a request. Called on the engine's thread, or, if the request is refused
+ * at once, within {@link Engine#submit}: must not block and must not throw.
  */
 @FunctionalInterface
 public interface GenerationListener {

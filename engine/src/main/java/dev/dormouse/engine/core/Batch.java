@@ -1,0 +1,34 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.model.SequenceChunk;
+import java.util.List;
+
+/**
+ * What one step computes.
+ *
+ * @param parts one per sequence
+ */
+record Batch(List<Part> parts) {
+    /** Nothing to compute. */
+    static final Batch EMPTY = new Batch(List.of());
+
+    /**
+     * A sequence's share.
+     *
+     * @param tokens how many of its uncomputed tokens
+     */
+    record Part(Sequence sequence, int tokens) {}
+
+    Batch {
+        parts = List.copyOf(parts);
+    }
+
+    boolean isEmpty() {
+        return parts.isEmpty();
+    }
+
+    /** The batch as the model sees it. */
+    List<SequenceChunk> chunks() {
+        return parts.stream().map(part -> part.sequence().chunk(part.tokens())).toList();
+    }
+}

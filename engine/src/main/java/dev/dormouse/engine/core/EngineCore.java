@@ -1,0 +1,284 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.ConnectorStep;
+import dev.dormouse.connector.FinishKind;
+import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.connector.SchedulerConnector;
+import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.engine.EngineState;
+import dev.dormouse.engine.FinishReason;
+import dev.dormouse.engine.GenerationEvent.FailureKind;
+import dev.dormouse.engine.GenerationListener;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.kv.BlockManager;
+import dev.dormouse.engine.output.OutputProcessor;
+import dev.dormouse.engine.sampling.Candidates;
+import dev.dormouse.memory.MemoryTag;
+import dev.dormouse.model.Logits;
+import dev.dormouse.model.SequenceChunk;
+import java.lang.System.Logger.Level;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The engine's loop: takes messages, asks the scheduler what to compute, has the workers compute
+ * it, and hands the results out. Owns all state; used by one thread. Never waits.
+ */
+final class EngineCore {
+    private static final System.Logger LOG = System.getLogger("dormouse.engine");
+
+    private final Parts parts;
+    private final ReportMerger merger;
+    private final Candidates candidates = new Candidates();
+    private boolean closing;
+
+    EngineCore(Parts parts) {
+        this.parts = parts;
+        this.merger = new ReportMerger(parts.workers().size());
+    }
+
+    /** What a core works with; wired once. */
+    record Parts(
+            Inbox inbox,
+            Intake intake,
+            BlockManager blocks,
+            Scheduler scheduler,
+            RemoteKv remote,
+            List<Worker> workers,
+            @Nullable SchedulerConnector connector,
+            Transitions transitions,
+            SleepCoordinator coordinator,
+            Counters counters,
+            StatisticsBoard statistics) {}
+
+    /** Brings memory and weights, and becomes known to other engines. */
+    void open() {
+        parts.workers().forEach(Worker::open);
+        parts.coordinator().publish();
+        publishStatistics();
+    }
+
+    /** True once a close was asked for. */
+    boolean isClosing() {
+        return closing;
+    }
+
+    /**
+     * One round.
+     *
+     * @return 0 if there was nothing to do
+     */
+    int step() {
+        int work = takeCommands();
+        if (parts.transitions().state().phase() == EngineState.Phase.FAILED) {
+            return work + (parts.transitions().advance() ? 1 : 0);
+        }
+        boolean exchange = parts.connector() != null && hasKvCache();
+        if (exchange) {
+            work += takeReports();
+        }
+        Batch batch = parts.scheduler().schedule();
+        if (exchange) {
+            giveOrders();
+        }
+        if (!batch.isEmpty()) {
+            compute(batch);
+            work++;
+        }
+        work += parts.transitions().advance() ? 1 : 0;
+        publishStatistics();
+        return work;
+    }
+
+    /** What the loop waits for when a round finds nothing to do. */
+    enum Expectation {
+        /** A read that fills blocks of this engine, for a client that waits. */
+        READ,
+        /** Another engine that reads, or something else that ends soon. */
+        PEER,
+        /** Messages of other engines, some day. */
+        CONNECTION,
+        /** Nothing but messages to the inbox. */
+        NOTHING
+    }
+
+    Expectation expectation() {
+        if (parts.connector() == null
+                || !hasKvCache()
+                || parts.transitions().state().phase() == EngineState.Phase.FAILED) {
+            return Expectation.NOTHING;
+        }
+        if (parts.remote().isReading()) {
+            return Expectation.READ;
+        }
+        return parts.remote().isQuiet() && !parts.transitions().isDraining()
+                ? Expectation.CONNECTION
+                : Expectation.PEER;
+    }
+
+    /** Ends everything, and answers whoever still waits. Finishes all steps. */
+    void close() {
+        parts.transitions().close();
+        Cleanup cleanup = new Cleanup();
+        cleanup.run(parts.scheduler()::abortAll);
+        for (Command command : parts.inbox().close()) {
+            cleanup.run(() -> refuse(command));
+        }
+        for (Worker worker : parts.workers()) {
+            cleanup.run(worker::close);
+        }
+        if (parts.connector() != null) {
+            cleanup.run(parts.connector()::close);
+        }
+        cleanup.finish();
+    }
+
+    /** After an error that the loop cannot explain: ends all requests, and refuses the rest. */
+    void fail(Throwable cause) {
+        LOG.log(Level.ERROR, "engine failed", cause);
+        parts.transitions().fail();
+        Cleanup cleanup = new Cleanup();
+        cleanup.run(() -> parts.scheduler().failAll("the engine has failed; restart it"));
+        cleanup.run(this::publishStatistics);
+        cleanup.finish();
+    }
+
+    private boolean hasKvCache() {
+        return parts.coordinator().isMapped(MemoryTag.KV_CACHE);
+    }
+
+    private int takeCommands() {
+        List<Command> commands = parts.inbox().takeAll();
+        for (Command command : commands) {
+            switch (command) {
+                case Command.Submit submit -> submit(submit.request(), submit.listener());
+                case Command.Abort abort -> abort(abort.requestId());
+                case Command.Change change -> parts.transitions().enqueue(change);
+                case Command.Close _ -> closing = true;
+            }
+        }
+        return commands.size();
+    }
+
+    private void submit(GenerationRequest request, GenerationListener listener) {
+        String refusal = parts.transitions().refusal();
+        if (refusal != null) {
+            Sequence.tellRefused(listener, request.id(), FailureKind.UNAVAILABLE, refusal);
+            return;
+        }
+        String fault = parts.intake().fault(request);
+        if (fault == null) {
+            parts.scheduler().add(parts.intake().accept(request, listener));
+        } else {
+            parts.remote().onRefused(parts.intake().identify(request));
+            Sequence.tellRefused(listener, request.id(), FailureKind.INVALID_REQUEST, fault);
+        }
+    }
+
+    private void abort(String requestId) {
+        Sequence sequence = parts.scheduler().find(requestId);
+        if (sequence != null) {
+            parts.scheduler().abort(sequence);
+        }
+    }
+
+    private void refuse(Command command) {
+        switch (command) {
+            case Command.Submit submit ->
+                    Sequence.tellRefused(
+                            submit.listener(),
+                            submit.request().id(),
+                            FailureKind.UNAVAILABLE,
+                            "the engine is closed");
+            case Command.Change change -> Transitions.refuseClosed(change);
+            case Command.Abort _, Command.Close _ -> {}
+        }
+    }
+
+    private int takeReports() {
+        List<WorkerReport> reports = new ArrayList<>();
+        for (Worker worker : parts.workers()) {
+            reports.add(worker.poll());
+        }
+        WorkerReport merged = merger.merge(reports);
+        if (merged.isEmpty()) {
+            return 0;
+        }
+        parts.statistics().add(merged.statistics());
+        parts.scheduler().onReport(merged);
+        return 1;
+    }
+
+    private void giveOrders() {
+        if (parts.connector() != null) {
+            ConnectorStep step = parts.connector().step();
+            parts.workers().forEach(worker -> worker.start(step));
+        }
+    }
+
+    private void compute(Batch batch) {
+        List<SequenceChunk> chunks = batch.chunks();
+        @Nullable Logits logits = null;
+        try {
+            for (Worker worker : parts.workers()) {
+                Logits ofRank = worker.forward(chunks);
+                logits = logits == null ? ofRank : logits;
+            }
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, () -> "step failed sequences=" + batch.parts().size(), e);
+            for (Batch.Part part : batch.parts()) {
+                parts.scheduler()
+                        .fail(
+                                part.sequence(),
+                                FailureKind.INTERNAL,
+                                "the computation failed: " + e.getMessage());
+            }
+            return;
+        }
+        parts.scheduler().computed(batch);
+        int row = 0;
+        for (Batch.Part part : batch.parts()) {
+            if (part.sequence().uncomputed() == 0 && logits != null) {
+                generate(part.sequence(), logits, row++);
+            }
+        }
+    }
+
+    private void generate(Sequence sequence, Logits logits, int row) {
+        OutputProcessor.Step step = sequence.append(sequence.sample(logits, row, candidates));
+        parts.counters().generatedTokens++;
+        FinishReason finish = step.finish();
+        if (finish != null) {
+            FinishKind kind =
+                    switch (finish) {
+                        case STOP -> FinishKind.STOPPED;
+                        case LENGTH -> FinishKind.LENGTH;
+                        case ABORT -> FinishKind.ABORTED;
+                    };
+            @Nullable KvTransferParams params = parts.scheduler().end(sequence, kind);
+            sequence.tellFinished(finish, step.stopReason(), params);
+        }
+    }
+
+    private void publishStatistics() {
+        Counters counters = parts.counters();
+        parts.statistics()
+                .publish(
+                        new StatisticsBoard.Snapshot(
+                                parts.scheduler().runningCount(),
+                                parts.scheduler().waitingCount(),
+                                parts.remote().receivingCount(),
+                                parts.remote().heldCount(),
+                                parts.blocks().blocks(),
+                                parts.blocks().freeBlocks(),
+                                counters.promptTokens,
+                                counters.computedPromptTokens,
+                                counters.remotePromptTokens,
+                                counters.generatedTokens,
+                                counters.preemptions,
+                                counters.prefixCacheQueries,
+                                counters.prefixCacheHits,
+                                parts.connector() == null ? 0 : parts.connector().epoch()));
+    }
+}

@@ -1,0 +1,139 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.SchedulerConnector;
+import dev.dormouse.engine.EngineConfig;
+import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.engine.kv.BlockManager;
+import dev.dormouse.engine.output.TextDecoder;
+import dev.dormouse.foreign.Libc;
+import dev.dormouse.model.KvCacheShape;
+import dev.dormouse.model.LanguageModel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/** Wires and starts engines. */
+public final class Engines {
+    private Engines() {}
+
+    /**
+     * What an engine takes from its surroundings, so that tests can control it.
+     *
+     * @param nanoClock as {@link System#nanoTime}
+     * @param seeds seeds for sampling
+     * @param heapTrimmer gives heap and C heap that nobody needs back to the machine
+     */
+    record Surroundings(LongSupplier nanoClock, RandomGenerator seeds, Runnable heapTrimmer) {
+        /** The machine's. */
+        static Surroundings real() {
+            return new Surroundings(
+                    System::nanoTime,
+                    new SplittableRandom(),
+                    () -> {
+                        System.gc();
+                        Libc.trimHeap();
+                    });
+        }
+    }
+
+    /**
+     * What an engine needs to know of text.
+     *
+     * @param endTokens the model's own end tokens
+     * @param decoders makes a decoder for each sequence
+     */
+    record Text(Set<Integer> endTokens, Supplier<TextDecoder> decoders) {}
+
+    /** An engine that is not started: its loop may also be driven step by step. */
+    static LocalEngine assemble(
+            EngineConfig config,
+            List<LanguageModel> ranks,
+            Text text,
+            @Nullable ConnectorHalves connector,
+            Surroundings surroundings) {
+        LanguageModel model = ranks.getFirst();
+        KvCacheShape shape = model.config().kvCacheShape(config.blockTokens(), config.kvType());
+        int kvBlocks = kvBlocks(config, shape);
+        List<Worker> workers = new ArrayList<>();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            workers.add(
+                    new Worker(
+                            rank,
+                            ranks.get(rank),
+                            connector == null ? null : connector.workers().get(rank),
+                            shape,
+                            kvBlocks,
+                            config.poisonWokenMemory(),
+                            surroundings.nanoClock()));
+        }
+        int liveLimit = config.maxSequences() + config.maxWaiting();
+        Inbox inbox = new Inbox(LocalEngine.inboxCapacity(liveLimit));
+        BlockManager blocks =
+                new BlockManager(kvBlocks, config.blockTokens(), config.prefixCaching());
+        Counters counters = new Counters();
+        StatisticsBoard statistics = new StatisticsBoard();
+        @Nullable SchedulerConnector scheduling = connector == null ? null : connector.scheduler();
+        RemoteKv remote = new RemoteKv(scheduling, blocks);
+        Scheduler scheduler = new Scheduler(config, blocks, remote, counters);
+        SleepCoordinator coordinator =
+                new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
+        Transitions transitions =
+                new Transitions(
+                        config.sleepMode(),
+                        scheduler,
+                        remote,
+                        coordinator,
+                        statistics,
+                        surroundings.nanoClock());
+        Intake intake =
+                new Intake(
+                        config,
+                        blocks,
+                        model.config().vocabularySize(),
+                        text.endTokens(),
+                        text.decoders(),
+                        surroundings.seeds());
+        EngineCore core =
+                new EngineCore(
+                        new EngineCore.Parts(
+                                inbox,
+                                intake,
+                                blocks,
+                                scheduler,
+                                remote,
+                                workers,
+                                scheduling,
+                                transitions,
+                                coordinator,
+                                counters,
+                                statistics));
+        EngineInfo info =
+                new EngineInfo(
+                        config.servedModelName(),
+                        model.config(),
+                        config.maxModelLength(),
+                        kvBlocks,
+                        config.blockTokens(),
+                        config.sleepMode());
+        return new LocalEngine(info, core, inbox, transitions, statistics, liveLimit);
+    }
+
+    private static int kvBlocks(EngineConfig config, KvCacheShape shape) {
+        long blocks = config.kvCacheBytes() / shape.blockBytesAllLayers();
+        if (blocks < 1 || blocks > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "KV cache memory of %d bytes holds %d blocks of %d bytes, but must hold 1 to %d; change --kv-cache-memory"
+                            .formatted(
+                                    config.kvCacheBytes(),
+                                    blocks,
+                                    shape.blockBytesAllLayers(),
+                                    Integer.MAX_VALUE));
+        }
+        return (int) blocks;
+    }
+}

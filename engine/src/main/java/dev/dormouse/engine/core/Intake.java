@@ -1,0 +1,122 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.ConnectorRequest;
+import dev.dormouse.engine.EngineConfig;
+import dev.dormouse.engine.GenerationListener;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.kv.BlockManager;
+import dev.dormouse.engine.output.OutputProcessor;
+import dev.dormouse.engine.output.TextDecoder;
+import dev.dormouse.engine.sampling.Sampler;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/** Makes sequences of requests, and finds those that can never be served. */
+final class Intake {
+    /** Enough for any client's id, and bounded, since the id travels in messages to peers. */
+    private static final int MAX_ID_LENGTH = 128;
+
+    private final EngineConfig config;
+    private final BlockManager blocks;
+    private final int vocabularySize;
+    private final Set<Integer> endTokens;
+    private final Supplier<TextDecoder> decoders;
+    private final RandomGenerator seeds;
+    private long identities;
+
+    /**
+     * Makes sequences for a model.
+     *
+     * @param decoders a new one for each sequence
+     * @param seeds draws a seed for each request that names none
+     */
+    Intake(
+            EngineConfig config,
+            BlockManager blocks,
+            int vocabularySize,
+            Set<Integer> endTokens,
+            Supplier<TextDecoder> decoders,
+            RandomGenerator seeds) {
+        this.config = config;
+        this.blocks = blocks;
+        this.vocabularySize = vocabularySize;
+        this.endTokens = endTokens;
+        this.decoders = decoders;
+        this.seeds = seeds;
+    }
+
+    /** Why the request can never be served, or null if it can. */
+    @Nullable String fault(GenerationRequest request) {
+        int prompt = request.promptTokens().size();
+        if (prompt == 0) {
+            return "the prompt is empty, but must have at least one token";
+        }
+        if (prompt >= config.maxModelLength()) {
+            return "the prompt has %d tokens, but the model's length is %d tokens and one must be left for the output; shorten the prompt"
+                    .formatted(prompt, config.maxModelLength());
+        }
+        for (int token : request.promptTokens()) {
+            if (token < 0 || token >= vocabularySize) {
+                return outsideVocabulary("the prompt's token", token);
+            }
+        }
+        for (int token : request.sampling().stopTokenIds()) {
+            if (token < 0 || token >= vocabularySize) {
+                return outsideVocabulary("stop_token_ids'", token);
+            }
+        }
+        // The last token of the output is never computed.
+        int needed = blocks.blocksFor(prompt + outputRoom(request) - 1);
+        if (needed > blocks.blocks()) {
+            return "the prompt's %d and the output's %d tokens need %d KV blocks of %d tokens, but the KV cache has %d; lower max_tokens, or give the engine more KV cache memory"
+                    .formatted(
+                            prompt,
+                            outputRoom(request),
+                            needed,
+                            blocks.blockTokens(),
+                            blocks.blocks());
+        }
+        return null;
+    }
+
+    /** A sequence for a request without {@link #fault}. */
+    Sequence accept(GenerationRequest request, GenerationListener listener) {
+        return new Sequence(
+                request,
+                identify(request),
+                identities,
+                listener,
+                new Sampler(
+                        request.sampling(), request.promptTokens(), endTokens, seeds.nextLong()),
+                new OutputProcessor(
+                        request.sampling(), endTokens, outputRoom(request), decoders.get()));
+    }
+
+    /**
+     * The request as the connector knows it. Its id begins with the client's, which peers and
+     * routers share, and never comes again.
+     */
+    ConnectorRequest identify(GenerationRequest request) {
+        String id = request.id();
+        String safe =
+                id.substring(0, Math.min(id.length(), MAX_ID_LENGTH))
+                        .replaceAll("[^A-Za-z0-9._-]", "_");
+        return new ConnectorRequest(
+                "%s-%08x".formatted(safe, identities++),
+                request.promptTokens().size(),
+                request.kvTransferParams());
+    }
+
+    private int outputRoom(GenerationRequest request) {
+        return Math.min(
+                request.sampling().maxTokens(),
+                config.maxModelLength() - request.promptTokens().size());
+    }
+
+    private String outsideVocabulary(String what, int token) {
+        return "%s %d is outside the vocabulary of %d tokens"
+                .formatted(what, token, vocabularySize);
+    }
+}

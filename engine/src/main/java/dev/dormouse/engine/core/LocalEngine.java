@@ -1,0 +1,252 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.engine.Engine;
+import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.engine.EngineState;
+import dev.dormouse.engine.EngineStatistics;
+import dev.dormouse.engine.GenerationEvent;
+import dev.dormouse.engine.GenerationListener;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.PauseMode;
+import dev.dormouse.engine.TransitionRefusedException;
+import dev.dormouse.engine.TransitionReport;
+import dev.dormouse.engine.WakeTag;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** The engine as other threads see it, and the thread that drives its core. */
+final class LocalEngine implements Engine {
+    /** Transitions that may wait for one another. */
+    static final int MAX_PENDING_TRANSITIONS = 64;
+
+    private static final Duration READ_POLL = Duration.ofNanos(200_000);
+    private static final Duration PEER_POLL = Duration.ofMillis(2);
+    private static final Duration CONNECTION_POLL = Duration.ofMillis(20);
+    private static final Duration IDLE = Duration.ofMinutes(1);
+
+    private final EngineInfo info;
+    private final EngineCore core;
+    private final Inbox inbox;
+    private final Transitions transitions;
+    private final StatisticsBoard statistics;
+    private final int liveLimit;
+    private final ConcurrentMap<String, Life> live = new ConcurrentHashMap<>();
+    private final AtomicInteger pendingTransitions = new AtomicInteger();
+    private final CompletableFuture<@Nullable Void> opened = new CompletableFuture<>();
+    private final CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
+    private final Thread thread;
+
+    /** An engine that is not started yet. */
+    LocalEngine(
+            EngineInfo info,
+            EngineCore core,
+            Inbox inbox,
+            Transitions transitions,
+            StatisticsBoard statistics,
+            int liveLimit) {
+        this.info = info;
+        this.core = core;
+        this.inbox = inbox;
+        this.transitions = transitions;
+        this.statistics = statistics;
+        this.liveLimit = liveLimit;
+        this.thread = Thread.ofPlatform().name("dormouse-engine").unstarted(this::run);
+    }
+
+    /** Room for every message that can be under way at once: two of each request. */
+    static int inboxCapacity(int liveLimit) {
+        return 2 * liveLimit + 2 * MAX_PENDING_TRANSITIONS;
+    }
+
+    private enum Life {
+        SUBMITTED,
+        ABORTING
+    }
+
+    /** The loop, for whoever drives it instead of the engine's own thread. */
+    EngineCore core() {
+        return core;
+    }
+
+    /** Starts the thread, and returns when the engine serves. */
+    void start() {
+        thread.start();
+        join(opened);
+    }
+
+    @Override
+    public EngineInfo info() {
+        return info;
+    }
+
+    @Override
+    public void submit(GenerationRequest request, GenerationListener listener) {
+        String id = request.id();
+        if (live.putIfAbsent(id, Life.SUBMITTED) != null) {
+            throw new IllegalArgumentException("submit: a request with the id " + id + " is live");
+        }
+        GenerationListener tracked =
+                event -> {
+                    if (!(event instanceof GenerationEvent.Tokens)) {
+                        live.remove(id);
+                    }
+                    listener.onEvent(event);
+                };
+        int count = live.size();
+        if (count > liveLimit) {
+            refuse(
+                    tracked,
+                    "%d requests are live already, the limit is %d; try again later"
+                            .formatted(count - 1, liveLimit));
+        } else if (!inbox.offer(new Command.Submit(request, tracked))) {
+            refuse(tracked, "the engine is closed");
+        }
+    }
+
+    @Override
+    public void abort(String requestId) {
+        if (live.replace(requestId, Life.SUBMITTED, Life.ABORTING)) {
+            inbox.offer(new Command.Abort(requestId));
+        }
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> sleep(int level, PauseMode mode) {
+        return change(new Transition.Sleep(level, mode));
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> wake(@Nullable Set<WakeTag> tags) {
+        return change(new Transition.Wake(tags == null ? null : Set.copyOf(tags)));
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> releaseKvCacheMemory() {
+        return change(new Transition.ReleaseKvCache());
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> pause(PauseMode mode, boolean clearCache) {
+        return change(new Transition.Pause(mode, clearCache));
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> resume() {
+        return change(new Transition.Resume());
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> resetPrefixCache() {
+        return change(new Transition.ResetPrefixCache());
+    }
+
+    @Override
+    public EngineState state() {
+        return transitions.state();
+    }
+
+    @Override
+    public EngineStatistics statistics() {
+        return statistics.read();
+    }
+
+    @Override
+    public void close() {
+        inbox.offer(new Command.Close());
+        if (Thread.currentThread() != thread) {
+            join(ended);
+        }
+    }
+
+    private CompletableFuture<TransitionReport> change(Transition transition) {
+        CompletableFuture<TransitionReport> outcome = new CompletableFuture<>();
+        if (pendingTransitions.incrementAndGet() > MAX_PENDING_TRANSITIONS) {
+            pendingTransitions.decrementAndGet();
+            outcome.completeExceptionally(
+                    new TransitionRefusedException(
+                            TransitionRefusedException.Reason.CONFLICT,
+                            MAX_PENDING_TRANSITIONS
+                                    + " transitions wait already; wait for them to end"));
+            return outcome;
+        }
+        Command.Change change = new Command.Change(transition, outcome);
+        CompletableFuture<TransitionReport> counted =
+                outcome.whenComplete((_, _) -> pendingTransitions.decrementAndGet());
+        if (!inbox.offer(change)) {
+            Transitions.refuseClosed(change);
+        }
+        return counted;
+    }
+
+    private static void refuse(GenerationListener listener, String message) {
+        listener.onEvent(
+                new GenerationEvent.Failed(GenerationEvent.FailureKind.UNAVAILABLE, message));
+    }
+
+    private void run() {
+        try {
+            core.open();
+            opened.complete(null);
+            drive();
+        } catch (RuntimeException | Error e) {
+            opened.completeExceptionally(e);
+            core.fail(e);
+        } finally {
+            closeCore();
+        }
+    }
+
+    private void drive() {
+        while (!core.isClosing()) {
+            int work = 0;
+            try {
+                work = core.step();
+            } catch (RuntimeException | Error e) {
+                core.fail(e);
+            }
+            if (work == 0 && !core.isClosing()) {
+                try {
+                    inbox.await(pause().toNanos());
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    return;
+                }
+            }
+        }
+    }
+
+    private void closeCore() {
+        try {
+            core.close();
+            ended.complete(null);
+        } catch (RuntimeException | Error e) {
+            ended.completeExceptionally(e);
+        }
+    }
+
+    private Duration pause() {
+        return switch (core.expectation()) {
+            case READ -> READ_POLL;
+            case PEER -> PEER_POLL;
+            case CONNECTION -> CONNECTION_POLL;
+            case NOTHING -> IDLE;
+        };
+    }
+
+    private static void join(CompletableFuture<@Nullable Void> future) {
+        try {
+            future.join();
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof RuntimeException cause) {
+                throw cause;
+            }
+            throw e;
+        }
+    }
+}

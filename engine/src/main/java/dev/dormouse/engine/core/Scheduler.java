@@ -1,0 +1,259 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.FinishKind;
+import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.engine.EngineConfig;
+import dev.dormouse.engine.GenerationEvent.FailureKind;
+import dev.dormouse.engine.kv.BlockManager;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Decides what each step computes: first one token of every sequence that generates, then chunks of
+ * prompts, then new sequences in order of arrival.
+ *
+ * <p>A sequence is admitted with blocks for all its tokens so far. One that needs a block when none
+ * is left takes it from the youngest, which goes back to the head of the queue and is computed
+ * again later. Sequences that wait for a read count as admitted, so they find a place when the read
+ * ends; and since whoever has blocks runs, reads, or is held for a bounded time, the queue always
+ * moves on.
+ */
+final class Scheduler {
+    private final EngineConfig config;
+    private final BlockManager blocks;
+    private final RemoteKv remote;
+    private final Counters counters;
+    private final Map<String, Sequence> live = new HashMap<>();
+    private final Deque<Sequence> waiting = new ArrayDeque<>();
+    private final List<Sequence> running = new ArrayList<>();
+    private boolean frozen;
+
+    Scheduler(EngineConfig config, BlockManager blocks, RemoteKv remote, Counters counters) {
+        this.config = config;
+        this.blocks = blocks;
+        this.remote = remote;
+        this.counters = counters;
+    }
+
+    /** Sequences that have not ended. */
+    int liveCount() {
+        return live.size();
+    }
+
+    int waitingCount() {
+        return waiting.size();
+    }
+
+    int runningCount() {
+        return running.size();
+    }
+
+    /** All live sequences, the oldest first. */
+    private List<Sequence> liveSequences() {
+        return live.values().stream().sorted(Comparator.comparingLong(Sequence::order)).toList();
+    }
+
+    @Nullable Sequence find(String requestId) {
+        return live.get(requestId);
+    }
+
+    /** While frozen nothing is computed and nothing admitted. */
+    void freeze(boolean freeze) {
+        frozen = freeze;
+    }
+
+    /** Puts a new sequence at the end of the queue. */
+    void add(Sequence sequence) {
+        live.put(sequence.requestId(), sequence);
+        waiting.addLast(sequence);
+        counters.promptTokens += sequence.promptTokens();
+        remote.onArrival(sequence);
+    }
+
+    /** Decides the next step. */
+    Batch schedule() {
+        if (frozen) {
+            return Batch.EMPTY;
+        }
+        List<Batch.Part> parts = new ArrayList<>();
+        int budget = config.maxBatchedTokens();
+        boolean preempted = false;
+        for (int i = 0; i < running.size() && budget > 0; i++) {
+            Sequence sequence = running.get(i);
+            if (sequence.uncomputed() > 1) {
+                continue;
+            }
+            preempted |= makeRoom(sequence);
+            if (sequence.status() == Sequence.Status.RUNNING) {
+                parts.add(new Batch.Part(sequence, 1));
+                budget--;
+            }
+        }
+        for (Sequence sequence : running) {
+            int tokens = Math.min(sequence.uncomputed(), budget);
+            if (sequence.uncomputed() > 1 && tokens > 0) {
+                parts.add(new Batch.Part(sequence, tokens));
+                budget -= tokens;
+            }
+        }
+        if (!preempted) {
+            admit(parts, budget);
+        }
+        if (parts.isEmpty() && !waiting.isEmpty() && running.isEmpty() && remote.isQuiet()) {
+            throw new IllegalStateException(
+                    "schedule: nothing runs, but the first of %d waiting requests finds no room in %d free of %d KV blocks"
+                            .formatted(waiting.size(), blocks.freeBlocks(), blocks.blocks()));
+        }
+        return new Batch(parts);
+    }
+
+    /** Grows the sequence's table for its next token; true if that cost a sequence its blocks. */
+    private boolean makeRoom(Sequence sequence) {
+        boolean preempted = false;
+        while (sequence.status() == Sequence.Status.RUNNING
+                && !blocks.grow(sequence.blocks(), sequence.length())) {
+            preempt(running.getLast());
+            preempted = true;
+        }
+        return preempted;
+    }
+
+    private void admit(List<Batch.Part> parts, int budget) {
+        int left = budget;
+        while (!waiting.isEmpty()
+                && running.size() + remote.receivingCount() < config.maxSequences()) {
+            Sequence sequence = waiting.getFirst();
+            // The last token is always computed: its logits are needed, and a block that is
+            // written is never one that others read.
+            int cached = blocks.cachedTokens(sequence.tokens(), sequence.length() - 1);
+            int external = remote.externalTokens(sequence, cached);
+            if (external == 0 && left == 0) {
+                return;
+            }
+            if (!blocks.allocate(sequence.blocks(), sequence.tokens(), cached, sequence.length())) {
+                return;
+            }
+            waiting.removeFirst();
+            counters.prefixCacheQueries += sequence.promptTokens();
+            counters.prefixCacheHits += Math.min(cached, sequence.promptTokens());
+            sequence.admit(cached, external);
+            remote.onAllocated(sequence, cached, external);
+            if (external > 0) {
+                sequence.become(Sequence.Status.RECEIVING);
+            } else {
+                run(sequence);
+                int tokens = Math.min(sequence.uncomputed(), left);
+                parts.add(new Batch.Part(sequence, tokens));
+                left -= tokens;
+            }
+        }
+    }
+
+    /** Records that the step's tokens have their K and V in the cache. */
+    void computed(Batch batch) {
+        for (Batch.Part part : batch.parts()) {
+            Sequence sequence = part.sequence();
+            counters.computedPromptTokens += sequence.computed(part.tokens());
+            blocks.cacheFullBlocks(sequence.blocks(), sequence.tokens(), sequence.computed());
+        }
+    }
+
+    /** Takes what the workers report: frees blocks, and goes on with sequences that were read. */
+    void onReport(WorkerReport report) {
+        for (RemoteKv.Received received : remote.onReport(report)) {
+            Sequence sequence = received.sequence();
+            run(sequence);
+            if (received.usable()) {
+                counters.remotePromptTokens += sequence.externalTokens();
+                sequence.received();
+            } else if (!config.recomputeFailedLoads()) {
+                fail(
+                        sequence,
+                        FailureKind.KV_TRANSFER_FAILED,
+                        "the KV cache of the prompt could not be read from the prefill engine");
+            }
+        }
+    }
+
+    /**
+     * Removes a sequence; the caller tells its client.
+     *
+     * @return what the client shall hand to another engine, or null
+     */
+    @Nullable KvTransferParams end(Sequence sequence, FinishKind kind) {
+        live.remove(sequence.requestId());
+        switch (sequence.status()) {
+            case WAITING -> waiting.remove(sequence);
+            case RUNNING -> running.remove(sequence);
+            case RECEIVING, ENDED -> {}
+        }
+        sequence.become(Sequence.Status.ENDED);
+        return remote.onEnded(sequence, kind);
+    }
+
+    /** Ends every live sequence as its client would. */
+    void abortAll() {
+        liveSequences().forEach(this::abort);
+    }
+
+    /** Ends a sequence as its client would. */
+    void abort(Sequence sequence) {
+        sequence.tellAborted(end(sequence, FinishKind.ABORTED));
+    }
+
+    /** Ends every live sequence, since the engine has failed. */
+    void failAll(String message) {
+        for (Sequence sequence : liveSequences()) {
+            fail(sequence, FailureKind.INTERNAL, message);
+        }
+    }
+
+    /** Ends a sequence that cannot go on. */
+    void fail(Sequence sequence, FailureKind kind, String message) {
+        end(sequence, FinishKind.FAILED);
+        sequence.tellFailed(kind, message);
+    }
+
+    /**
+     * Takes the blocks of all running sequences; their tokens so far are kept, and computed again
+     * later. What has not been read from another engine by now will not be read: nobody renews the
+     * lease meanwhile.
+     */
+    void preemptAll() {
+        while (!running.isEmpty()) {
+            preempt(running.getLast());
+        }
+        waiting.forEach(Sequence::forbidRemoteRead);
+    }
+
+    /** Forgets cached prefixes; answers how many blocks were known. */
+    int resetPrefixCache() {
+        return blocks.resetPrefixCache();
+    }
+
+    private void preempt(Sequence victim) {
+        running.remove(victim);
+        blocks.free(victim.blocks());
+        victim.lostBlocks();
+        victim.become(Sequence.Status.WAITING);
+        waiting.addFirst(victim);
+        counters.preemptions++;
+    }
+
+    /** Puts a sequence among the running ones, which stay in order of arrival. */
+    private void run(Sequence sequence) {
+        int at = running.size();
+        while (at > 0 && running.get(at - 1).order() > sequence.order()) {
+            at--;
+        }
+        running.add(at, sequence);
+        sequence.become(Sequence.Status.RUNNING);
+    }
+}

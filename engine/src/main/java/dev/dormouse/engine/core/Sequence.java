@@ -1,0 +1,263 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.ConnectorRequest;
+import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.engine.FinishReason;
+import dev.dormouse.engine.GenerationEvent;
+import dev.dormouse.engine.GenerationListener;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.kv.BlockTable;
+import dev.dormouse.engine.output.OutputProcessor;
+import dev.dormouse.engine.sampling.Candidates;
+import dev.dormouse.engine.sampling.SampledToken;
+import dev.dormouse.engine.sampling.Sampler;
+import dev.dormouse.model.Logits;
+import dev.dormouse.model.SequenceChunk;
+import java.lang.System.Logger.Level;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request between its arrival and its end: its tokens, how many of them have their K and V in
+ * its blocks, and what its client was told.
+ */
+final class Sequence {
+    private static final System.Logger LOG = System.getLogger("dormouse.engine");
+
+    /** Where a sequence is. */
+    enum Status {
+        /** In the queue, without blocks. */
+        WAITING,
+        /** With blocks that a read from another engine is filling. */
+        RECEIVING,
+        /** With blocks, computed step by step. */
+        RUNNING,
+        /** Told its client the last event; other engines may still use its blocks. */
+        ENDED
+    }
+
+    private final String requestId;
+    private final ConnectorRequest connectorRequest;
+    private final long order;
+    private final GenerationListener listener;
+    private final Sampler sampler;
+    private final OutputProcessor output;
+    private final BlockTable blocks = new BlockTable();
+    private final int promptTokens;
+    private int[] tokens;
+    private int length;
+    private int computed;
+    private int provided;
+    private int cachedPromptTokens;
+    private int externalTokens;
+    private boolean admitted;
+    private boolean mayReadRemote = true;
+    private Status status = Status.WAITING;
+
+    Sequence(
+            GenerationRequest request,
+            ConnectorRequest connectorRequest,
+            long order,
+            GenerationListener listener,
+            Sampler sampler,
+            OutputProcessor output) {
+        this.requestId = request.id();
+        this.connectorRequest = connectorRequest;
+        this.order = order;
+        this.listener = listener;
+        this.sampler = sampler;
+        this.output = output;
+        this.tokens = request.promptTokens().stream().mapToInt(Integer::intValue).toArray();
+        this.promptTokens = tokens.length;
+        this.length = promptTokens;
+    }
+
+    /** The client's id, unique among live requests. */
+    String requestId() {
+        return requestId;
+    }
+
+    /** The engine's own id, never used again. */
+    String id() {
+        return connectorRequest.id();
+    }
+
+    ConnectorRequest connectorRequest() {
+        return connectorRequest;
+    }
+
+    /** Smaller is older. */
+    long order() {
+        return order;
+    }
+
+    Status status() {
+        return status;
+    }
+
+    void become(Status next) {
+        status = next;
+    }
+
+    BlockTable blocks() {
+        return blocks;
+    }
+
+    /** Prompt and output; only the first {@link #length()} are valid. */
+    int[] tokens() {
+        return tokens;
+    }
+
+    int length() {
+        return length;
+    }
+
+    int promptTokens() {
+        return promptTokens;
+    }
+
+    /** Leading tokens whose K and V the blocks hold. */
+    int computed() {
+        return computed;
+    }
+
+    /** Tokens that must be computed before the next one can be chosen. */
+    int uncomputed() {
+        return length - computed;
+    }
+
+    /** Tokens that the running or last read brings. */
+    int externalTokens() {
+        return externalTokens;
+    }
+
+    /** Whether its prompt may still be read from another engine: once at most, and not late. */
+    boolean mayReadRemote() {
+        return mayReadRemote;
+    }
+
+    void forbidRemoteRead() {
+        mayReadRemote = false;
+    }
+
+    /** Its blocks were allocated; the cache provided the first {@code cached} tokens. */
+    void admit(int cached, int external) {
+        computed = cached;
+        provided = cached;
+        externalTokens = external;
+        mayReadRemote = false;
+        if (!admitted) {
+            admitted = true;
+            cachedPromptTokens = cached;
+        }
+    }
+
+    /**
+     * Its read ended well. The prompt's last token stays to be computed, since its logits choose
+     * the first token of the output.
+     */
+    void received() {
+        provided = computed + externalTokens;
+        computed = Math.min(provided, length - 1);
+    }
+
+    /** Its blocks are gone. */
+    void lostBlocks() {
+        computed = 0;
+        provided = 0;
+    }
+
+    /** The next {@code count} tokens, for the model. */
+    SequenceChunk chunk(int count) {
+        return new SequenceChunk(
+                Arrays.copyOfRange(tokens, computed, computed + count),
+                computed,
+                blocks.toArray(),
+                count == uncomputed() ? 1 : 0);
+    }
+
+    /**
+     * Its next {@code count} tokens have their K and V in its blocks.
+     *
+     * @return how many of them are prompt tokens that came neither from the cache nor from another
+     *     engine
+     */
+    int computed(int count) {
+        int before = Math.max(computed, provided);
+        computed += count;
+        return Math.max(0, Math.min(computed, promptTokens) - before);
+    }
+
+    /** Chooses the next token. */
+    SampledToken sample(Logits logits, int row, Candidates candidates) {
+        return sampler.next(logits, row, candidates);
+    }
+
+    /** Takes the chosen token, and tells the client what text it gave. */
+    OutputProcessor.Step append(SampledToken sampled) {
+        if (length == tokens.length) {
+            tokens = Arrays.copyOf(tokens, length + Math.max(16, length / 2));
+        }
+        tokens[length++] = sampled.tokenId();
+        OutputProcessor.Step step = output.accept(sampled.tokenId());
+        tell(
+                new GenerationEvent.Tokens(
+                        step.text(),
+                        List.of(sampled.tokenId()),
+                        sampled.logprobs() == null ? List.of() : List.of(sampled.logprobs())));
+        return step;
+    }
+
+    /** Tells the client that the output is complete. */
+    void tellFinished(
+            FinishReason reason, @Nullable String stopReason, @Nullable KvTransferParams params) {
+        tell(
+                new GenerationEvent.Finished(
+                        reason,
+                        stopReason,
+                        new GenerationEvent.Usage(
+                                promptTokens, length - promptTokens, cachedPromptTokens),
+                        params));
+    }
+
+    /** Tells the client that the output ends here, with the text that was held back. */
+    void tellAborted(@Nullable KvTransferParams params) {
+        String rest = output.abandon();
+        if (!rest.isEmpty()) {
+            tell(new GenerationEvent.Tokens(rest, List.of(), List.of()));
+        }
+        tellFinished(FinishReason.ABORT, null, params);
+    }
+
+    void tellFailed(GenerationEvent.FailureKind kind, String message) {
+        tell(new GenerationEvent.Failed(kind, message));
+    }
+
+    private void tell(GenerationEvent event) {
+        tell(listener, requestId, event);
+    }
+
+    /** Tells a client that its request was not taken. */
+    static void tellRefused(
+            GenerationListener listener,
+            String requestId,
+            GenerationEvent.FailureKind kind,
+            String message) {
+        tell(listener, requestId, new GenerationEvent.Failed(kind, message));
+    }
+
+    /** A client's fault must not become the engine's. */
+    private static void tell(GenerationListener listener, String requestId, GenerationEvent event) {
+        try {
+            listener.onEvent(event);
+        } catch (RuntimeException e) {
+            LOG.log(
+                    Level.WARNING,
+                    () ->
+                            "listener failed request=%s event=%s"
+                                    .formatted(requestId, event.getClass().getSimpleName()),
+                    e);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.ConnectorStep;
+import dev.dormouse.connector.KvCacheRegions;
+import dev.dormouse.connector.RankPayload;
+import dev.dormouse.connector.TransferStatistics;
+import dev.dormouse.connector.WorkerConnector;
+import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.memory.MemoryLease;
+import dev.dormouse.memory.MemoryOptions;
+import dev.dormouse.memory.MemoryTag;
+import dev.dormouse.memory.Residency;
+import dev.dormouse.memory.SleepableMemory;
+import dev.dormouse.memory.SleepableRegion;
+import dev.dormouse.model.KvCacheShape;
+import dev.dormouse.model.LanguageModel;
+import dev.dormouse.model.Logits;
+import dev.dormouse.model.PagedKv;
+import dev.dormouse.model.SequenceChunk;
+import dev.dormouse.transport.MemoryKind;
+import dev.dormouse.transport.MemoryRange;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One rank: its model, the memory that the model computes in, and its half of the connector. Used
+ * by one thread.
+ *
+ * <p>The KV cache is one allocation; each layer's region is a slice of it.
+ */
+final class Worker {
+    /** vLLM's name order of the dimensions in {@link KvCacheShape}. */
+    private static final String LAYOUT = "LBHNC";
+
+    private static final byte POISON = (byte) 0x5a;
+
+    private static final WorkerReport NOTHING =
+            new WorkerReport(Set.of(), Set.of(), Set.of(), TransferStatistics.NONE);
+
+    private final LanguageModel model;
+    private final @Nullable WorkerConnector connector;
+    private final KvCacheShape shape;
+    private final int kvBlocks;
+    private final SleepableMemory memory;
+    private final SleepableRegion weights;
+    private final SleepableRegion kv;
+
+    /** Reserves addresses; {@link #open} brings the memory. */
+    Worker(
+            int rank,
+            LanguageModel model,
+            @Nullable WorkerConnector connector,
+            KvCacheShape shape,
+            int kvBlocks,
+            boolean poison,
+            LongSupplier nanoClock) {
+        this.model = model;
+        this.connector = connector;
+        this.shape = shape;
+        this.kvBlocks = kvBlocks;
+        long kvBytes = kvBlocks * shape.blockBytesAllLayers();
+        MemoryOptions options =
+                MemoryOptions.of(
+                        Map.of(
+                                MemoryTag.WEIGHTS,
+                                model.weightBytes(),
+                                MemoryTag.KV_CACHE,
+                                kvBytes));
+        this.memory =
+                SleepableMemory.reserve(poison ? options.withPoison(POISON) : options, nanoClock);
+        this.weights =
+                memory.allocate("weights.rank" + rank, MemoryTag.WEIGHTS, model.weightBytes());
+        this.kv = memory.allocate("kv_cache.rank" + rank, MemoryTag.KV_CACHE, kvBytes);
+    }
+
+    /** Brings weights and KV cache, and registers the KV cache with the connector. */
+    void open() {
+        map(Set.of(MemoryTag.WEIGHTS, MemoryTag.KV_CACHE));
+        loadWeights();
+        if (connector != null) {
+            connector.registerKvCaches(regions());
+        }
+    }
+
+    /** Computes a step; the logits are valid until the next one. */
+    Logits forward(List<SequenceChunk> batch) {
+        try (MemoryLease weightsInUse = weights.lease("forward");
+                MemoryLease kvInUse = kv.lease("forward")) {
+            return model.forward(
+                    batch,
+                    weightsInUse.segment(),
+                    new PagedKv(shape, kvBlocks, layers(kvInUse.segment())));
+        }
+    }
+
+    void start(ConnectorStep step) {
+        if (connector != null) {
+            connector.start(step);
+        }
+    }
+
+    WorkerReport poll() {
+        return connector == null ? NOTHING : connector.poll();
+    }
+
+    RankPayload payload() {
+        if (connector == null) {
+            throw new IllegalStateException("payload: this engine has no connector");
+        }
+        return connector.payload();
+    }
+
+    /** See {@link WorkerConnector#releaseKvCaches}; must precede the unmapping of the KV cache. */
+    void releaseKvCaches(Duration limit) {
+        if (connector != null) {
+            connector.releaseKvCaches(limit);
+        }
+    }
+
+    /** See {@link WorkerConnector#restoreKvCaches}; must follow the mapping of the KV cache. */
+    void restoreKvCaches() {
+        if (connector != null) {
+            connector.restoreKvCaches();
+        }
+    }
+
+    boolean isMapped(MemoryTag tag) {
+        return memory.residency(tag) == Residency.AWAKE;
+    }
+
+    /**
+     * Gives pages back to the machine; what is away already stays so.
+     *
+     * @return how many bytes
+     */
+    long unmap(Set<MemoryTag> tags) {
+        return sum(memory.sleep(tags).releasedBytes());
+    }
+
+    /**
+     * Brings pages, with undefined content; what is there already is left alone.
+     *
+     * @return how many bytes
+     */
+    long map(Set<MemoryTag> tags) {
+        return sum(memory.wake(tags).mappedBytes());
+    }
+
+    /** Fills the weights from the model's file. */
+    void loadWeights() {
+        try (MemoryLease lease = weights.lease("load weights")) {
+            model.loadWeights(lease.segment());
+        }
+    }
+
+    /**
+     * Ends connector, memory and model. If the connector cannot end, its transfers may still touch
+     * the memory, which therefore stays.
+     */
+    void close() {
+        try (model) {
+            if (connector != null) {
+                connector.close();
+            }
+            memory.close();
+        }
+    }
+
+    private KvCacheRegions regions() {
+        long layerBytes = kvBlocks * shape.blockBytes();
+        List<KvCacheRegions.Region> regions = new ArrayList<>();
+        for (int layer = 0; layer < shape.layers(); layer++) {
+            regions.add(
+                    new KvCacheRegions.Region(
+                            "model.layers." + layer + ".self_attn.attn",
+                            kv.address() + layer * layerBytes,
+                            kvBlocks,
+                            shape.blockBytes(),
+                            shape.blockBytes()));
+        }
+        MemoryRange whole =
+                new MemoryRange(
+                        memory.address(MemoryTag.KV_CACHE),
+                        memory.lengthBytes(MemoryTag.KV_CACHE),
+                        MemoryKind.DRAM,
+                        0);
+        return new KvCacheRegions(
+                regions, List.of(whole), shape.blockTokens(), LAYOUT, MemoryKind.DRAM, 0);
+    }
+
+    private List<MemorySegment> layers(MemorySegment cache) {
+        long layerBytes = kvBlocks * shape.blockBytes();
+        List<MemorySegment> layers = new ArrayList<>(shape.layers());
+        for (int layer = 0; layer < shape.layers(); layer++) {
+            layers.add(cache.asSlice(layer * layerBytes, layerBytes));
+        }
+        return layers;
+    }
+
+    private static long sum(Map<MemoryTag, Long> bytes) {
+        return bytes.values().stream().mapToLong(Long::longValue).sum();
+    }
+}

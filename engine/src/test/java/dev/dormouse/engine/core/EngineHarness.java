@@ -1,0 +1,206 @@
+package dev.dormouse.engine.core;
+
+import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.engine.EngineConfig;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.PauseMode;
+import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.TransitionRefusedException;
+import dev.dormouse.engine.TransitionReport;
+import dev.dormouse.engine.output.TextDecoder;
+import dev.dormouse.model.KvType;
+import dev.dormouse.model.LanguageModel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
+
+/** An engine over {@link HashModel} whose loop the test drives, or starts. */
+final class EngineHarness implements AutoCloseable {
+    private static final int STEP_LIMIT = 20_000;
+
+    final EngineConfig config;
+    final List<HashModel> models = new ArrayList<>();
+    final LocalEngine engine;
+    final AtomicInteger heapTrims = new AtomicInteger();
+    private boolean open;
+
+    EngineHarness(EngineConfig config, @Nullable FakeConnector connector) {
+        this.config = config;
+        int ranks = connector == null ? 1 : connector.ranks.size();
+        for (int rank = 0; rank < ranks; rank++) {
+            models.add(new HashModel());
+        }
+        this.engine =
+                Engines.assemble(
+                        config,
+                        List.<LanguageModel>copyOf(models),
+                        new Engines.Text(Set.of(), NumberDecoder::new),
+                        connector == null ? null : connector.halves(),
+                        new Engines.Surroundings(
+                                System::nanoTime,
+                                new SplittableRandom(1),
+                                heapTrims::incrementAndGet));
+    }
+
+    /** Settings under which everything fits. */
+    static EngineConfig roomy() {
+        return config(64, 8, 64, true);
+    }
+
+    /** Settings that matter to the scheduler, with sleep mode and poison. */
+    static EngineConfig config(
+            int kvBlocks, int maxSequences, int maxBatchedTokens, boolean prefixCaching) {
+        return new EngineConfig(
+                "hash",
+                kvBlocks * HashModel.SHAPE.blockBytesAllLayers(),
+                HashModel.BLOCK_TOKENS,
+                KvType.F16,
+                200,
+                maxSequences,
+                maxBatchedTokens,
+                1000,
+                prefixCaching,
+                true,
+                true,
+                true);
+    }
+
+    /** The same settings, but requests fail whose KV cannot be read. */
+    static EngineConfig failingLoads(EngineConfig config) {
+        return new EngineConfig(
+                config.servedModelName(),
+                config.kvCacheBytes(),
+                config.blockTokens(),
+                config.kvType(),
+                config.maxModelLength(),
+                config.maxSequences(),
+                config.maxBatchedTokens(),
+                config.maxWaiting(),
+                config.prefixCaching(),
+                config.sleepMode(),
+                false,
+                config.poisonWokenMemory());
+    }
+
+    /** Opens the engine on the test's own thread. */
+    EngineHarness opened() {
+        engine.core().open();
+        open = true;
+        return this;
+    }
+
+    static PauseMode anyMode(RandomGenerator random) {
+        return List.of(PauseMode.values()).get(random.nextInt(3));
+    }
+
+    HashModel model() {
+        return models.getFirst();
+    }
+
+    RecordingListener submit(String id, List<Integer> prompt, int maxTokens) {
+        return submit(id, prompt, maxTokens, null);
+    }
+
+    RecordingListener submit(
+            String id, List<Integer> prompt, int maxTokens, @Nullable KvTransferParams params) {
+        return submit(id, prompt, SamplingParameters.greedy(maxTokens), params);
+    }
+
+    RecordingListener submit(
+            String id,
+            List<Integer> prompt,
+            SamplingParameters sampling,
+            @Nullable KvTransferParams params) {
+        RecordingListener listener = new RecordingListener();
+        engine.submit(new GenerationRequest(id, prompt, sampling, params), listener);
+        return listener;
+    }
+
+    void step() {
+        var _ = engine.core().step();
+    }
+
+    /** Steps until nothing is left to do now. */
+    void settle() {
+        for (int i = 0; i < STEP_LIMIT; i++) {
+            if (engine.core().step() == 0) {
+                return;
+            }
+        }
+        throw new AssertionError("still busy after " + STEP_LIMIT + " steps");
+    }
+
+    void stepUntil(String what, BooleanSupplier condition) {
+        for (int i = 0; i < STEP_LIMIT; i++) {
+            if (condition.getAsBoolean()) {
+                return;
+            }
+            step();
+        }
+        throw new AssertionError("never saw: " + what);
+    }
+
+    /** Submits, steps to the end, and answers what was generated. */
+    List<Integer> generate(String id, List<Integer> prompt, int maxTokens) {
+        RecordingListener listener = submit(id, prompt, maxTokens);
+        stepUntil(id + " ends", listener::isOver);
+        listener.finished();
+        return listener.tokens();
+    }
+
+    /** Steps until a transition is made. */
+    TransitionReport made(CompletableFuture<TransitionReport> outcome) {
+        stepUntil("the transition's end", outcome::isDone);
+        return outcome.join();
+    }
+
+    /** Steps until a transition is refused. */
+    TransitionRefusedException refused(CompletableFuture<TransitionReport> outcome) {
+        stepUntil("the transition's end", outcome::isDone);
+        try {
+            throw new AssertionError("expected a refusal, but got " + outcome.join());
+        } catch (CompletionException e) {
+            if (e.getCause() instanceof TransitionRefusedException refusal) {
+                return refusal;
+            }
+            throw e;
+        }
+    }
+
+    int freeBlocks() {
+        return engine.statistics().kvBlocksFree();
+    }
+
+    int kvBlocks() {
+        return engine.info().kvBlocks();
+    }
+
+    @Override
+    public void close() {
+        if (open) {
+            engine.core().close();
+        } else {
+            engine.close();
+        }
+    }
+
+    /** Text of tokens as numbers with a space behind each. */
+    private static final class NumberDecoder implements TextDecoder {
+        @Override
+        public String push(int tokenId) {
+            return tokenId + " ";
+        }
+
+        @Override
+        public String finish() {
+            return "";
+        }
+    }
+}
