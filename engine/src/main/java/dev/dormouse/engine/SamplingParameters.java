@@ -89,8 +89,20 @@ public record SamplingParameters(
     /** The same with another seed. */
     public SamplingParameters withSeed(long other) {
         return new SamplingParameters(
-                temperature, topK, topP, minP, other, repetitionPenalty, presencePenalty, frequencyPenalty,
-                maxTokens, minTokens, stop, stopTokenIds, ignoreEos, logprobs);
+                temperature,
+                topK,
+                topP,
+                minP,
+                other,
+                repetitionPenalty,
+                presencePenalty,
+                frequencyPenalty,
+                maxTokens,
+                minTokens,
+                stop,
+                stopTokenIds,
+                ignoreEos,
+                logprobs);
     }
 
     private static void require(boolean holds, String field, @Nullable Object value, String range) {

@@ -4,7 +4,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
 import java.util.List;
 
-/** What differs between the answers of the completion endpoints. Holds nothing of a single request. */
+/**
+ * What differs between the answers of the completion endpoints. Holds nothing of a single request.
+ */
 interface AnswerFormat {
     /** The {@code object} field of a whole answer. */
     String wholeName();

@@ -2,6 +2,7 @@ package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.model.tokenizer.Tokenizer;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -11,14 +12,14 @@ final class CompletionsHandler implements JobSource {
     /** As in OpenAI's API. */
     private static final int DEFAULT_MAX_TOKENS = 16;
 
-    private final EngineInfo info;
+    private final Tokenizer tokenizer;
     private final JobReader reader;
     private final AnswerFormat format;
 
-    CompletionsHandler(EngineInfo info) {
-        this.info = info;
+    CompletionsHandler(EngineInfo info, Tokenizer tokenizer) {
+        this.tokenizer = tokenizer;
         this.reader = new JobReader(info);
-        this.format = new TextFormat(info.tokenizer());
+        this.format = new TextFormat(tokenizer);
     }
 
     @Override
@@ -36,7 +37,9 @@ final class CompletionsHandler implements JobSource {
                 requestId,
                 prompts(body),
                 prompt -> reader.roomOr(maxTokens, "max_tokens", prompt),
-                logprobs == null ? null : Math.toIntExact(Math.clamp(logprobs, -1, Integer.MAX_VALUE)));
+                logprobs == null
+                        ? null
+                        : Math.toIntExact(Math.clamp(logprobs, -1, Integer.MAX_VALUE)));
     }
 
     private List<List<Integer>> prompts(RequestBody body) {
@@ -48,9 +51,11 @@ final class CompletionsHandler implements JobSource {
         if (prompt.isTextual()) {
             return List.of(encode(prompt.textValue(), special));
         }
-        RequestBody.requireArray("prompt", prompt, "a string, a list of token ids, or a list of either");
+        RequestBody.requireArray(
+                "prompt", prompt, "a string, a list of token ids, or a list of either");
         if (prompt.isEmpty()) {
-            throw ApiException.badRequest("prompt", "prompt is an empty list, but must have at least one element");
+            throw ApiException.badRequest(
+                    "prompt", "prompt is an empty list, but must have at least one element");
         }
         if (prompt.get(0).isIntegralNumber()) {
             return List.of(reader.requireTokens("prompt", RequestBody.integers("prompt", prompt)));
@@ -60,14 +65,15 @@ final class CompletionsHandler implements JobSource {
             prompts.add(
                     element.isTextual()
                             ? encode(element.textValue(), special)
-                            : reader.requireTokens("prompt", RequestBody.integers("prompt", element)));
+                            : reader.requireTokens(
+                                    "prompt", RequestBody.integers("prompt", element)));
         }
         return prompts;
     }
 
     private List<Integer> encode(String text, boolean special) {
         List<Integer> tokens = new ArrayList<>();
-        for (int token : info.tokenizer().encode(text, special, true)) {
+        for (int token : tokenizer.encode(text, special, true)) {
             tokens.add(token);
         }
         return reader.requireTokens("prompt", tokens);

@@ -17,7 +17,10 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
 
-/** Sleep, wake, release, pause and resume over HTTP. Each answers when the transition is over. Thread-safe. */
+/**
+ * Sleep, wake, release, pause and resume over HTTP. Each answers when the transition is over.
+ * Thread-safe.
+ */
 final class ControlHandlers {
     private final Engine engine;
 
@@ -52,7 +55,8 @@ final class ControlHandlers {
     ObjectNode pause(ControlParameters parameters) throws InterruptedException {
         String clear = parameters.value("clear_cache");
         if (clear != null && !clear.equals("true") && !clear.equals("false")) {
-            throw ApiException.badRequest("clear_cache", "clear_cache is `" + clear + "`, but must be true or false");
+            throw ApiException.badRequest(
+                    "clear_cache", "clear_cache is `" + clear + "`, but must be true or false");
         }
         TransitionReport report = await(engine.pause(mode(parameters), !"false".equals(clear)));
         ObjectNode answer = Answers.JSON.objectNode();
@@ -92,7 +96,8 @@ final class ControlHandlers {
         return state.phase().name().toLowerCase(Locale.ROOT);
     }
 
-    private static ObjectNode describe(ObjectNode answer, TransitionReport report, String bytesName) {
+    private static ObjectNode describe(
+            ObjectNode answer, TransitionReport report, String bytesName) {
         answer.put("changed", report.changed());
         putTags(answer.putArray("tags"), report.tags());
         answer.put(bytesName, report.bytes());
@@ -110,7 +115,8 @@ final class ControlHandlers {
             return 1;
         }
         if (!text.equals("0") && !text.equals("1") && !text.equals("2")) {
-            throw ApiException.badRequest("level", "level is `" + text + "`, but must be 0, 1 or 2");
+            throw ApiException.badRequest(
+                    "level", "level is `" + text + "`, but must be 0, 1 or 2");
         }
         return Integer.parseInt(text);
     }
@@ -124,7 +130,9 @@ final class ControlHandlers {
             case "abort" -> PauseMode.ABORT;
             case "wait" -> PauseMode.WAIT;
             case "keep" -> PauseMode.KEEP;
-            default -> throw ApiException.badRequest("mode", "mode is `" + text + "`, but must be abort, wait or keep");
+            default ->
+                    throw ApiException.badRequest(
+                            "mode", "mode is `" + text + "`, but must be abort, wait or keep");
         };
     }
 
@@ -139,12 +147,15 @@ final class ControlHandlers {
                                     () ->
                                             ApiException.badRequest(
                                                     "tags",
-                                                    "tags has `" + name + "`, but knows weights, kv_cache and scheduling only")));
+                                                    "tags has `"
+                                                            + name
+                                                            + "`, but knows weights, kv_cache and scheduling only")));
         }
         return tags;
     }
 
-    private static TransitionReport await(CompletableFuture<TransitionReport> transition) throws InterruptedException {
+    private static TransitionReport await(CompletableFuture<TransitionReport> transition)
+            throws InterruptedException {
         try {
             return transition.get();
         } catch (ExecutionException e) {

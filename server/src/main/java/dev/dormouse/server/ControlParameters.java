@@ -7,8 +7,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Parameters of a control endpoint: from the query string, as in vLLM, or from a JSON body. A parameter that is given in both
- * must have the same value in both.
+ * Parameters of a control endpoint: from the query string, as in vLLM, or from a JSON body. A
+ * parameter that is given in both must have the same value in both.
  */
 final class ControlParameters {
     private final UriQuery query;
@@ -26,18 +26,28 @@ final class ControlParameters {
             return null;
         }
         if (values.size() != 1) {
-            throw ApiException.badRequest(name, name + " has " + values.size() + " values, but must have one");
+            throw ApiException.badRequest(
+                    name, name + " has " + values.size() + " values, but must have one");
         }
         return values.getFirst();
     }
 
-    /** All values of a parameter that may be repeated or separated by commas, or null if it is missing. */
+    /**
+     * All values of a parameter that may be repeated or separated by commas, or null if it is
+     * missing.
+     */
     @Nullable List<String> values(String name) {
         @Nullable List<String> inQuery = query.contains(name) ? split(query.all(name)) : null;
         @Nullable List<String> inBody = inBody(name);
         if (inQuery != null && inBody != null && !inQuery.equals(inBody)) {
             throw ApiException.badRequest(
-                    name, name + " is " + inQuery + " in the query but " + inBody + " in the body; give it once");
+                    name,
+                    name
+                            + " is "
+                            + inQuery
+                            + " in the query but "
+                            + inBody
+                            + " in the body; give it once");
         }
         return inQuery != null ? inQuery : inBody;
     }
@@ -64,6 +74,9 @@ final class ControlParameters {
     }
 
     private static List<String> split(List<String> values) {
-        return values.stream().flatMap(value -> List.of(value.split(",", -1)).stream()).map(String::strip).toList();
+        return values.stream()
+                .flatMap(value -> List.of(value.split(",", -1)).stream())
+                .map(String::strip)
+                .toList();
     }
 }

@@ -27,9 +27,9 @@ import java.util.regex.Pattern;
 public final class EngineServer implements AutoCloseable {
     private static final Logger LOGGER = System.getLogger("dormouse.server");
     private static final Pattern REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
-    private static final io.helidon.http.HeaderName X_REQUEST_ID = HeaderNames.create("X-Request-Id");
+    private static final io.helidon.http.HeaderName X_REQUEST_ID =
+            HeaderNames.create("X-Request-Id");
 
-    private final ServerConfig config;
     private final Engine engine;
     private final ServerMetrics metrics;
     private final JobRunner runner;
@@ -38,21 +38,25 @@ public final class EngineServer implements AutoCloseable {
     private final InstantSource clock;
     private final WebServer server;
 
-    private EngineServer(ServerConfig config, Engine engine, InstantSource clock, LongSupplier nanoClock) {
-        this.config = config;
+    private EngineServer(
+            ServerConfig config,
+            Engine engine,
+            ModelText text,
+            InstantSource clock,
+            LongSupplier nanoClock) {
         this.engine = engine;
         this.clock = clock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
         this.control = new ControlHandlers(engine);
-        this.tokenizing = new Tokenizing(engine.info());
+        this.tokenizing = new Tokenizing(engine.info(), text.tokenizer());
         this.server =
                 WebServer.builder()
                         .host(config.host())
                         .port(config.port())
                         .shutdownHook(false)
                         .maxPayloadSize(config.maxBodyBytes())
-                        .routing(this::route)
+                        .routing(routing -> route(routing, text))
                         .build()
                         .start();
     }
@@ -61,16 +65,28 @@ public final class EngineServer implements AutoCloseable {
      * Starts to serve.
      *
      * @param engine stays the caller's, which closes it after the server
+     * @param text how the engine's model reads and writes text
      * @param clock gives the answers' time of creation
      * @param nanoClock measures latencies
      * @throws IllegalStateException if the address cannot be bound; the message names it
      */
-    public static EngineServer start(ServerConfig config, Engine engine, InstantSource clock, LongSupplier nanoClock) {
+    public static EngineServer start(
+            ServerConfig config,
+            Engine engine,
+            ModelText text,
+            InstantSource clock,
+            LongSupplier nanoClock) {
         try {
-            return new EngineServer(config, engine, clock, nanoClock);
+            return new EngineServer(config, engine, text, clock, nanoClock);
         } catch (UncheckedIOException e) {
             throw new IllegalStateException(
-                    "cannot listen on " + config.host() + " port " + config.port() + " (--host, --port): " + e.getCause().getMessage(), e);
+                    "cannot listen on "
+                            + config.host()
+                            + " port "
+                            + config.port()
+                            + " (--host, --port): "
+                            + e.getMessage(),
+                    e);
         }
     }
 
@@ -85,35 +101,61 @@ public final class EngineServer implements AutoCloseable {
         metrics.close();
     }
 
-    private void route(HttpRouting.Builder routing) {
-        CompletionsHandler completions = new CompletionsHandler(engine.info());
-        ChatHandler chat = new ChatHandler(engine.info());
-        routing.post("/v1/completions", (request, response) -> generate(completions, request, response))
-                .post("/v1/chat/completions", (request, response) -> generate(chat, request, response))
+    private void route(HttpRouting.Builder routing, ModelText text) {
+        CompletionsHandler completions = new CompletionsHandler(engine.info(), text.tokenizer());
+        ChatHandler chat = new ChatHandler(engine.info(), text);
+        routing.post(
+                        "/v1/completions",
+                        (request, response) -> generate(completions, request, response))
+                .post(
+                        "/v1/chat/completions",
+                        (request, response) -> generate(chat, request, response))
                 .get("/v1/models", (request, response) -> Answers.send(response, models()))
-                .post("/tokenize", (request, response) -> Answers.send(response, tokenizing.tokenize(body(request))))
-                .post("/detokenize", (request, response) -> Answers.send(response, tokenizing.detokenize(body(request))))
+                .post(
+                        "/tokenize",
+                        (request, response) ->
+                                Answers.send(response, tokenizing.tokenize(body(request))))
+                .post(
+                        "/detokenize",
+                        (request, response) ->
+                                Answers.send(response, tokenizing.detokenize(body(request))))
                 .get("/health", (request, response) -> health(response, healthy()))
                 .get("/ready", (request, response) -> health(response, ready()))
                 .get("/metrics", (request, response) -> metrics(response))
-                .post("/sleep", (request, response) -> Answers.send(response, control.sleep(parameters(request))))
-                .post("/wake_up", (request, response) -> Answers.send(response, control.wake(parameters(request))))
+                .post(
+                        "/sleep",
+                        (request, response) ->
+                                Answers.send(response, control.sleep(parameters(request))))
+                .post(
+                        "/wake_up",
+                        (request, response) ->
+                                Answers.send(response, control.wake(parameters(request))))
                 .post(
                         "/release_kv_cache_memory",
                         (request, response) -> Answers.send(response, control.releaseKvCache()))
-                .get("/is_sleeping", (request, response) -> Answers.send(response, control.isSleeping()))
-                .post("/pause", (request, response) -> Answers.send(response, control.pause(parameters(request))))
+                .get(
+                        "/is_sleeping",
+                        (request, response) -> Answers.send(response, control.isSleeping()))
+                .post(
+                        "/pause",
+                        (request, response) ->
+                                Answers.send(response, control.pause(parameters(request))))
                 .post("/resume", (request, response) -> Answers.send(response, control.resume()))
-                .get("/is_paused", (request, response) -> Answers.send(response, control.isPaused()))
+                .get(
+                        "/is_paused",
+                        (request, response) -> Answers.send(response, control.isPaused()))
                 .post(
                         "/reset_prefix_cache",
                         (request, response) -> Answers.send(response, control.resetPrefixCache()))
                 .any(EngineServer::unknown)
-                .error(ApiException.class, (request, response, error) -> Answers.send(response, error))
+                .error(
+                        ApiException.class,
+                        (request, response, error) -> Answers.send(response, error))
                 .error(Exception.class, EngineServer::unexpected);
     }
 
-    private void generate(JobSource source, ServerRequest request, ServerResponse response) throws InterruptedException {
+    private void generate(JobSource source, ServerRequest request, ServerResponse response)
+            throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
         runner.run(source.job(RequestBody.parse(body(request)), requestId), response);
@@ -182,13 +224,18 @@ public final class EngineServer implements AutoCloseable {
         Answers.send(response, ApiException.of(404, "not_found", what + " does not exist here"));
     }
 
-    private static void unexpected(ServerRequest request, ServerResponse response, Exception error) {
+    private static void unexpected(
+            ServerRequest request, ServerResponse response, Exception error) {
         if (error instanceof io.helidon.http.HttpException http) {
             Answers.send(
-                    response, ApiException.of(http.status().code(), "http_error", String.valueOf(http.getMessage())));
+                    response,
+                    ApiException.of(
+                            http.status().code(), "http_error", String.valueOf(http.getMessage())));
             return;
         }
         LOGGER.log(Level.ERROR, "request failed: path=" + request.path().path(), error);
-        Answers.send(response, ApiException.of(500, "internal_error", "the server failed; its log has the cause"));
+        Answers.send(
+                response,
+                ApiException.of(500, "internal_error", "the server failed; its log has the cause"));
     }
 }

@@ -9,10 +9,11 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The sequences of one HTTP request, from submission to their ends. Closing it ends what still runs, so that a client that left
- * costs nothing further.
+ * The sequences of one HTTP request, from submission to their ends. Closing it ends what still
+ * runs, so that a client that left costs nothing further.
  *
- * <p>One thread submits and takes; the engine's thread delivers. The queue holds at most what the sequences may generate.
+ * <p>One thread submits and takes; the engine's thread delivers. The queue holds at most what the
+ * sequences may generate.
  */
 final class Generation implements AutoCloseable {
     private final Engine engine;
@@ -41,7 +42,8 @@ final class Generation implements AutoCloseable {
             int index = i;
             generation.open.add(true);
             generation.openCount++;
-            engine.submit(requests.get(i), event -> generation.arrivals.add(new Arrival(index, event)));
+            engine.submit(
+                    requests.get(i), event -> generation.arrivals.add(new Arrival(index, event)));
         }
         return generation;
     }

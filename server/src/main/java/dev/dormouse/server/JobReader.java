@@ -12,7 +12,9 @@ import java.util.UUID;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 
-/** What the completion endpoints' requests have in common, from body to {@link Job}. Thread-safe. */
+/**
+ * What the completion endpoints' requests have in common, from body to {@link Job}. Thread-safe.
+ */
 final class JobReader {
     /** Sequences of one request at most. */
     private static final int MAX_CHOICES = 128;
@@ -46,17 +48,28 @@ final class JobReader {
         int choices = body.integer("n", 1);
         if (choices < 1 || (long) choices * prompts.size() > MAX_CHOICES) {
             throw ApiException.badRequest(
-                    "n", "n is " + choices + " for " + prompts.size() + " prompts, but together they must be 1 to " + MAX_CHOICES);
+                    "n",
+                    "n is "
+                            + choices
+                            + " for "
+                            + prompts.size()
+                            + " prompts, but together they must be 1 to "
+                            + MAX_CHOICES);
         }
         @Nullable KvTransferParams params = transferParams(body, choices * prompts.size());
         String id = prefix + requestId;
         List<GenerationRequest> requests = new ArrayList<>();
         for (List<Integer> prompt : prompts) {
-            SamplingParameters sampling = samplingFields.read(body, maxTokens.applyAsInt(prompt), logprobs);
+            SamplingParameters sampling =
+                    samplingFields.read(body, maxTokens.applyAsInt(prompt), logprobs);
             for (int i = 0; i < choices; i++) {
                 requests.add(
                         new GenerationRequest(
-                                id + "-" + requests.size() + "-" + UUID.randomUUID().toString().substring(0, 8),
+                                id
+                                        + "-"
+                                        + requests.size()
+                                        + "-"
+                                        + UUID.randomUUID().toString().substring(0, 8),
                                 prompt,
                                 withSeed(sampling, i),
                                 params));
@@ -77,7 +90,8 @@ final class JobReader {
             return Math.max(1, info.maxModelLength() - prompt.size());
         }
         if (limit < 1 || limit > Integer.MAX_VALUE) {
-            throw ApiException.badRequest(field, field + " is " + limit + ", but must be at least 1");
+            throw ApiException.badRequest(
+                    field, field + " is " + limit + ", but must be at least 1");
         }
         return limit.intValue();
     }
@@ -85,13 +99,18 @@ final class JobReader {
     /** Refuses token ids that the model does not have. */
     List<Integer> requireTokens(String field, List<Integer> tokens) {
         if (tokens.isEmpty()) {
-            throw ApiException.badRequest(field, field + " is empty, but must have at least one token");
+            throw ApiException.badRequest(
+                    field, field + " is empty, but must have at least one token");
         }
         for (int token : tokens) {
             if (token < 0 || token >= info.model().vocabularySize()) {
                 throw ApiException.badRequest(
                         field,
-                        field + " has token id " + token + ", but the vocabulary ends at " + (info.model().vocabularySize() - 1));
+                        field
+                                + " has token id "
+                                + token
+                                + ", but the vocabulary ends at "
+                                + (info.model().vocabularySize() - 1));
             }
         }
         return tokens;
@@ -107,7 +126,13 @@ final class JobReader {
         String model = body.text("model");
         if (model != null && !model.equals(info.servedModelName())) {
             throw ApiException.of(
-                    404, "model_not_found", "the model `" + model + "` does not exist here; this engine serves `" + info.servedModelName() + "`");
+                    404,
+                    "model_not_found",
+                    "the model `"
+                            + model
+                            + "` does not exist here; this engine serves `"
+                            + info.servedModelName()
+                            + "`");
         }
     }
 
@@ -130,7 +155,8 @@ final class JobReader {
         if (sequences != 1) {
             throw ApiException.badRequest(
                     "kv_transfer_params",
-                    "kv_transfer_params names the blocks of one sequence, but the request asks for " + sequences);
+                    "kv_transfer_params names the blocks of one sequence, but the request asks for "
+                            + sequences);
         }
         try {
             return KvTransferParams.of(json);

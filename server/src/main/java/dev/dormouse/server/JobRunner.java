@@ -57,7 +57,8 @@ final class JobRunner {
         }
     }
 
-    private ObjectNode whole(Job job, Generation generation, ServerMetrics.Timing timing) throws InterruptedException {
+    private ObjectNode whole(Job job, Generation generation, ServerMetrics.Timing timing)
+            throws InterruptedException {
         List<Choice> choices = new ArrayList<>();
         job.requests().forEach(request -> choices.add(new Choice()));
         while (generation.isOpen()) {
@@ -96,7 +97,8 @@ final class JobRunner {
         return json;
     }
 
-    private void stream(Job job, Generation generation, ServerMetrics.Timing timing, ServerResponse response)
+    private void stream(
+            Job job, Generation generation, ServerMetrics.Timing timing, ServerResponse response)
             throws InterruptedException {
         // A request that fails before its first token is answered with a status, not with a stream.
         Generation.Arrival first = generation.next();
@@ -133,6 +135,7 @@ final class JobRunner {
         }
     }
 
+    /** Sends what an event means for its choice; answers the usage with what it adds. */
     private Usage streamEvent(
             Job job,
             Generation.Arrival arrival,
@@ -142,7 +145,7 @@ final class JobRunner {
             Usage usage) {
         ObjectNode choice = Answers.JSON.objectNode();
         choice.put("index", arrival.index());
-        switch (arrival.event()) {
+        return switch (arrival.event()) {
             case Tokens tokens -> {
                 timing.tokens(tokens.tokenIds().size());
                 job.format().putPiece(choice, tokens.text());
@@ -151,20 +154,21 @@ final class JobRunner {
                 putTokenIds(job, choice, tokens.tokenIds());
                 choice.putNull("finish_reason");
                 sendPiece(job, events, choice, null);
-                return usage;
+                yield usage;
             }
             case Finished finished -> {
                 job.format().putPiece(choice, "");
                 choice.putNull("logprobs");
                 putFinish(choice, finished);
                 sendPiece(job, events, choice, finished.kvTransferParams());
-                return plus(usage, finished.usage());
+                yield plus(usage, finished.usage());
             }
             case GenerationEvent.Failed failed -> throw ApiException.of(failed);
-        }
+        };
     }
 
-    private void sendPiece(Job job, EventStream events, ObjectNode choice, @Nullable KvTransferParams params) {
+    private void sendPiece(
+            Job job, EventStream events, ObjectNode choice, @Nullable KvTransferParams params) {
         ObjectNode piece = head(job, job.format().pieceName());
         piece.putArray("choices").add(choice);
         putTransferParams(piece, params);
@@ -198,7 +202,8 @@ final class JobRunner {
         }
     }
 
-    private static void putLogprobs(Job job, ObjectNode choice, List<TokenLogprobs> logprobs, int offset) {
+    private static void putLogprobs(
+            Job job, ObjectNode choice, List<TokenLogprobs> logprobs, int offset) {
         if (logprobs.isEmpty()) {
             choice.putNull("logprobs");
         } else {
@@ -206,7 +211,9 @@ final class JobRunner {
         }
     }
 
-    /** Choices of one prompt share its tokens; the API counts a prompt once per choice's own prompt. */
+    /**
+     * Choices of one prompt share its tokens; the API counts a prompt once per choice's own prompt.
+     */
     private static Usage plus(Usage a, Usage b) {
         return new Usage(
                 a.promptTokens() + b.promptTokens(),

@@ -11,8 +11,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request's JSON object with typed access. A field that is missing or null has its default; one of another type is a 400 that
- * names the field, what it is, and what it must be.
+ * A request's JSON object with typed access. A field that is missing or null has its default; one
+ * of another type is a 400 that names the field, what it is, and what it must be.
  */
 final class RequestBody {
     private static final ObjectMapper JSON =
@@ -30,9 +30,11 @@ final class RequestBody {
             if (node instanceof ObjectNode object) {
                 return new RequestBody(object);
             }
-            throw ApiException.badRequest(null, "the body must be a JSON object, but is " + describe(node));
+            throw ApiException.badRequest(
+                    null, "the body must be a JSON object, but is " + describe(node));
         } catch (JsonProcessingException e) {
-            throw ApiException.badRequest(null, "the body is not valid JSON: " + e.getOriginalMessage());
+            throw ApiException.badRequest(
+                    null, "the body is not valid JSON: " + e.getOriginalMessage());
         } catch (IOException e) {
             throw ApiException.badRequest(null, "the body cannot be read: " + e.getMessage());
         }
@@ -82,7 +84,8 @@ final class RequestBody {
             return standard;
         }
         if (value < Integer.MIN_VALUE || value > Integer.MAX_VALUE) {
-            throw ApiException.badRequest(field, field + " is " + value + ", which is out of range");
+            throw ApiException.badRequest(
+                    field, field + " is " + value + ", which is out of range");
         }
         return value.intValue();
     }
@@ -129,7 +132,8 @@ final class RequestBody {
     }
 
     static ApiException wrongType(String field, JsonNode found, String expected) {
-        return ApiException.badRequest(field, field + " must be " + expected + ", but has " + describe(found));
+        return ApiException.badRequest(
+                field, field + " must be " + expected + ", but has " + describe(found));
     }
 
     private static String describe(JsonNode node) {

@@ -5,11 +5,24 @@ import java.util.HashSet;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Reads sampling parameters from a request body, by the names of OpenAI's API and of vLLM's additions to it. */
+/**
+ * Reads sampling parameters from a request body, by the names of OpenAI's API and of vLLM's
+ * additions to it.
+ */
 final class SamplingFields {
-    /** Fields that would change the output and are not understood: silence about them would be a wrong answer. */
+    /**
+     * Fields that would change the output and are not understood: silence about them would be a
+     * wrong answer.
+     */
     private static final List<String> UNSUPPORTED =
-            List.of("best_of", "logit_bias", "suffix", "guided_json", "guided_regex", "use_beam_search", "prompt_logprobs");
+            List.of(
+                    "best_of",
+                    "logit_bias",
+                    "suffix",
+                    "guided_json",
+                    "guided_regex",
+                    "use_beam_search",
+                    "prompt_logprobs");
 
     private final int vocabularySize;
 
@@ -30,7 +43,10 @@ final class SamplingFields {
             if (token < 0 || token >= vocabularySize) {
                 throw ApiException.badRequest(
                         "stop_token_ids",
-                        "stop_token_ids has " + token + ", but the vocabulary ends at " + (vocabularySize - 1));
+                        "stop_token_ids has "
+                                + token
+                                + ", but the vocabulary ends at "
+                                + (vocabularySize - 1));
             }
         }
         try {
@@ -61,14 +77,17 @@ final class SamplingFields {
             }
         }
         if (!body.flag("skip_special_tokens", true)) {
-            throw ApiException.badRequest("skip_special_tokens", "skip_special_tokens must be true");
+            throw ApiException.badRequest(
+                    "skip_special_tokens", "skip_special_tokens must be true");
         }
         if (body.flag("include_stop_str_in_output", false)) {
-            throw ApiException.badRequest("include_stop_str_in_output", "include_stop_str_in_output must be false");
+            throw ApiException.badRequest(
+                    "include_stop_str_in_output", "include_stop_str_in_output must be false");
         }
         if (body.node("response_format") != null
                 && !"text".equals(body.node("response_format").path("type").asText())) {
-            throw ApiException.badRequest("response_format", "response_format must be of type text");
+            throw ApiException.badRequest(
+                    "response_format", "response_format must be of type text");
         }
     }
 }

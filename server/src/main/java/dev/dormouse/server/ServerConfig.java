@@ -14,10 +14,12 @@ public record ServerConfig(String host, int port, long maxBodyBytes) {
     /** Checks the ranges. */
     public ServerConfig {
         if (port < 0 || port > 65535) {
-            throw new IllegalArgumentException("--port is " + port + ", but must be between 0 and 65535");
+            throw new IllegalArgumentException(
+                    "--port is " + port + ", but must be between 0 and 65535");
         }
         if (maxBodyBytes < 1) {
-            throw new IllegalArgumentException("the body limit is " + maxBodyBytes + " bytes, but must be at least 1");
+            throw new IllegalArgumentException(
+                    "the body limit is " + maxBodyBytes + " bytes, but must be at least 1");
         }
     }
 }

@@ -193,7 +193,7 @@ final class Filters {
         }
         Object value = item;
         for (Object name : PyStrings.split(names, ".", -1)) {
-            budget.spend(1);
+            budget.step();
             boolean number = ((String) name).matches("[0-9]{1,9}");
             value = PyOperators.item(value, number ? Long.parseLong((String) name) : name);
         }

@@ -48,7 +48,7 @@ final class PyMethods {
 
     static PyList items(PyDict dict, Budget budget) {
         List<Object> pairs = new ArrayList<>();
-        budget.spend(dict.entries().size());
+        budget.steps(dict.entries().size());
         for (Map.Entry<Object, Object> entry : dict.entries().entrySet()) {
             pairs.add(PyList.tuple(List.of(entry.getKey(), entry.getValue())));
         }

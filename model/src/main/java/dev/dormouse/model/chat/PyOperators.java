@@ -34,11 +34,11 @@ final class PyOperators {
     }
 
     static boolean equal(Object left, Object right, Budget budget) {
-        budget.spend(1);
+        budget.step();
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
-            return a instanceof Long && b instanceof Long
+            return (a instanceof Long && b instanceof Long)
                     ? a.longValue() == b.longValue()
                     : a.doubleValue() == b.doubleValue();
         }
@@ -74,11 +74,11 @@ final class PyOperators {
 
     /** Negative, zero or positive, as {@code left} sorts before, with or after {@code right}. */
     static int compare(Object left, Object right, Budget budget) {
-        budget.spend(1);
+        budget.step();
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
-            return a instanceof Long && b instanceof Long
+            return (a instanceof Long && b instanceof Long)
                     ? Long.compare(a.longValue(), b.longValue())
                     : Double.compare(a.doubleValue(), b.doubleValue());
         }
@@ -135,7 +135,7 @@ final class PyOperators {
                                             + PyText.typeName(value)
                                             + " is not iterable");
                 };
-        budget.spend(items.size());
+        budget.steps(items.size());
         return items;
     }
 
@@ -167,7 +167,7 @@ final class PyOperators {
             if (left instanceof PyList s
                     && right instanceof PyList t
                     && s.isTuple() == t.isTuple()) {
-                budget.spend((long) s.items().size() + t.items().size());
+                budget.steps((long) s.items().size() + t.items().size());
                 List<Object> joined = new ArrayList<>(s.items());
                 joined.addAll(t.items());
                 return s.isTuple() ? PyList.tuple(joined) : PyList.list(joined);
@@ -200,7 +200,7 @@ final class PyOperators {
                     }
                     yield (double) a / b;
                 }
-                default -> b < 0 ? (Object) Math.pow(a, b) : (Object) power(a, b);
+                default -> b < 0 ? (Object) Math.pow((double) a, (double) b) : (Object) power(a, b);
             };
         } catch (ArithmeticException e) {
             throw ChatTemplateException.failed(
