@@ -34,7 +34,7 @@ final class PyOperators {
     }
 
     static boolean equal(Object left, Object right, Budget budget) {
-        budget.spend(1);
+        budget.step();
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
@@ -57,6 +57,9 @@ final class PyOperators {
             }
             return true;
         }
+        if (left instanceof String s && right instanceof String t && s.length() == t.length()) {
+            budget.spend(s.length());
+        }
         return left instanceof PyUndefined ? right instanceof PyUndefined : left.equals(right);
     }
 
@@ -74,7 +77,7 @@ final class PyOperators {
 
     /** Negative, zero or positive, as {@code left} sorts before, with or after {@code right}. */
     static int compare(Object left, Object right, Budget budget) {
-        budget.spend(1);
+        budget.step();
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
@@ -135,15 +138,18 @@ final class PyOperators {
                                             + PyText.typeName(value)
                                             + " is not iterable");
                 };
-        budget.spend(items.size());
+        budget.steps(items.size());
         return items;
     }
 
-    static long length(Object value) {
+    static long length(Object value, Budget budget) {
         return switch (value) {
             case PyList list -> list.items().size();
             case PyDict dict -> dict.entries().size();
-            case String text -> text.codePointCount(0, text.length());
+            case String text -> {
+                budget.spend(text.length());
+                yield text.codePointCount(0, text.length());
+            }
             case PyUndefined undefined -> 0;
             default ->
                     throw ChatTemplateException.failed(
@@ -167,7 +173,7 @@ final class PyOperators {
             if (left instanceof PyList s
                     && right instanceof PyList t
                     && s.isTuple() == t.isTuple()) {
-                budget.spend((long) s.items().size() + t.items().size());
+                budget.steps((long) s.items().size() + t.items().size());
                 List<Object> joined = new ArrayList<>(s.items());
                 joined.addAll(t.items());
                 return s.isTuple() ? PyList.tuple(joined) : PyList.list(joined);
@@ -239,7 +245,7 @@ final class PyOperators {
     }
 
     /** {@code object[index]}; what does not exist is undefined. */
-    static Object item(Object object, Object index) {
+    static Object item(Object object, Object index, Budget budget) {
         if (object instanceof PyUndefined undefined) {
             throw undefined.failure();
         }
@@ -260,6 +266,7 @@ final class PyOperators {
                         : missing(object, position);
             }
             if (object instanceof String text) {
+                budget.spend(text.length());
                 int[] characters = text.codePoints().toArray();
                 long at = position < 0 ? position + characters.length : position;
                 return at >= 0 && at < characters.length

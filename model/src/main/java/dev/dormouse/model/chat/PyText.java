@@ -21,7 +21,7 @@ final class PyText {
 
     private static void repr(Object value, StringBuilder out, Budget budget) {
         int before = out.length();
-        budget.spend(1);
+        budget.step();
         switch (value) {
             case String text -> quote(text, out);
             case Boolean b -> out.append(b ? "True" : "False");
@@ -142,7 +142,7 @@ final class PyText {
     private static void json(
             Object value, int indent, int level, StringBuilder out, Budget budget) {
         int before = out.length();
-        budget.spend(1);
+        budget.step();
         switch (value) {
             case String text -> jsonString(text, out);
             case Boolean b -> out.append(b.booleanValue());

@@ -79,7 +79,7 @@ final class Renderer {
             }
             items.add(i);
         }
-        budget.spend(items.size());
+        budget.steps(items.size());
         return PyList.list(items);
     }
 
@@ -170,6 +170,7 @@ final class Renderer {
             items = kept;
         }
         for (int i = 0; i < items.size(); i++) {
+            budget.step();
             Scope inner = new Scope(scope);
             inner.set("loop", new LoopState(items, i));
             assign(loop.target(), items.get(i), inner);
