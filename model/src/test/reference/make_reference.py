@@ -185,7 +185,11 @@ def template_entries(default_template):
                 except jinja2.exceptions.TemplateError as e:
                     entry["error"] = str(e)
                 entries.append(entry)
-    return {"templates": dict(templates.TEMPLATES), "renderings": entries}
+    layouts = [
+        [layout, environment.from_string(layout).render(messages=True)]
+        for layout in templates.random_layouts(150)
+    ]
+    return {"templates": dict(templates.TEMPLATES), "renderings": entries, "layouts": layouts}
 
 
 def write(directory, name, value, per_line):

@@ -3,6 +3,8 @@
 The templates were written for this project, in the manner of those that models ship.
 """
 
+import random
+
 CONVERSATIONS = [
     [{"role": "user", "content": "Hello"}],
     [
@@ -127,3 +129,31 @@ TEMPLATES = [
     ("undefined-attribute", "{{ messages[0].nothing }}|{{ messages[0]['nothing'] }}|"),
     ("undefined-deep", "{{ messages[0].nothing.more }}"),
 ]
+
+
+def random_layouts(count):
+    """Templates that shuffle text, white space and every form of tag edge: a test of trimming."""
+    generator = random.Random(7)
+    texts = ["a", " b", "c ", "\n", "\n\n", "  ", "\t", "\n  ", "  \n", "x\n  y", "\r\n", "\u00a0", " \n\t"]
+    tags = ["{%SIFE%}", "{%SELSEE%}", "{%SENDE%}", "{{SVALUEV}}", "{#S note E#}", "{%S raw V%} {{ r }} \n {%S endraw E%}", "{%S set v = 1 E%}"]
+    out = []
+    while len(out) < count:
+        parts = []
+        depth = 0
+        for _ in range(generator.randint(2, 12)):
+            if generator.random() < 0.5:
+                parts.append(generator.choice(texts))
+                continue
+            tag = generator.choice(tags)
+            if ("ELSE" in tag or "END" in tag) and depth == 0:
+                continue
+            depth += 1 if "IF" in tag else -1 if "END" in tag else 0
+            tag = tag.replace("IF", " if messages ").replace("ELSE", " elif 1 ").replace("END", " endif ").replace("VALUE", " 7 ")
+            while "S" in tag:
+                tag = tag.replace("S", generator.choice(["", "", "-", "+"]), 1)
+            while "E" in tag:
+                tag = tag.replace("E", generator.choice(["", "", "-", "+"]), 1)
+            parts.append(tag.replace("V", generator.choice(["", "-"])))
+        parts.append("{% endif %}" * depth)
+        out.append("".join(parts))
+    return out

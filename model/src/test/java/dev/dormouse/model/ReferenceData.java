@@ -134,6 +134,34 @@ public final class ReferenceData {
         return renderings;
     }
 
+    /** A template that is all white space control, and what it gives with {@code messages} true. */
+    public record Layout(String template, String text) {}
+
+    /** Templates about white space only. */
+    public static List<Layout> layouts() {
+        List<Layout> layouts = new ArrayList<>();
+        for (JsonNode node : read("chat.json").get("layouts")) {
+            layouts.add(new Layout(node.get(0).textValue(), node.get(1).textValue()));
+        }
+        return layouts;
+    }
+
+    /**
+     * The texts that another pre-tokenizer cuts differently: its name, then ids by the index in
+     * {@link #encodings}. All other texts have the ids given there.
+     */
+    public static Map<String, Map<Integer, List<Integer>>> preTokenizers() {
+        Map<String, Map<Integer, List<Integer>>> byName = new LinkedHashMap<>();
+        for (Map.Entry<String, JsonNode> named : read("pretokenizers.json").properties()) {
+            Map<Integer, List<Integer>> different = new LinkedHashMap<>();
+            named.getValue()
+                    .properties()
+                    .forEach(e -> different.put(Integer.valueOf(e.getKey()), ints(e.getValue())));
+            byName.put(named.getKey(), different);
+        }
+        return byName;
+    }
+
     private static List<Integer> ints(JsonNode array) {
         List<Integer> values = new ArrayList<>();
         array.forEach(n -> values.add(n.intValue()));

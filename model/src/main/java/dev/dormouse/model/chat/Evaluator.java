@@ -102,7 +102,7 @@ final class Evaluator {
         Object object = evaluate(item.object(), scope);
         Object index = evaluate(item.index(), scope);
         // A dict's own keys come before its methods here, unlike after a dot.
-        Object value = PyOperators.item(object, index);
+        Object value = PyOperators.item(object, index, budget);
         return value instanceof PyUndefined && index instanceof String name
                 ? PyMethods.attribute(object, name, budget)
                 : value;
@@ -110,7 +110,7 @@ final class Evaluator {
 
     private Object slice(Expression.Slice slice, Scope scope) {
         Object object = evaluate(slice.object(), scope);
-        budget.spend(PyOperators.length(object));
+        budget.steps(PyOperators.length(object, budget));
         return PyOperators.slice(
                 object,
                 bound(slice.start(), scope),

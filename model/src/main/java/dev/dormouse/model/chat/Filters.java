@@ -19,7 +19,7 @@ final class Filters {
     Object apply(Object input, CallArguments arguments) {
         return switch (arguments.callee()) {
             case "default", "d" -> fallback(input, arguments);
-            case "length", "count" -> PyOperators.length(input);
+            case "length", "count" -> PyOperators.length(input, budget);
             case "string" -> text(input);
             case "safe" -> input;
             case "trim" -> {
@@ -51,9 +51,11 @@ final class Filters {
             case "reverse" -> reverse(input);
             case "join" -> join(input, arguments);
             case "items" ->
-                    input instanceof PyDict dict
-                            ? PyMethods.items(dict, budget)
-                            : PyList.list(items(input));
+                    switch (input) {
+                        case PyDict dict -> PyMethods.items(dict, budget);
+                        case PyUndefined undefined -> PyList.list(List.of());
+                        default -> throw arguments.failure("needs a dict");
+                    };
             case "dictsort" -> dictsort(input, arguments);
             case "sort" -> sort(input, arguments);
             case "unique" -> unique(items(input));
@@ -189,13 +191,13 @@ final class Filters {
     /** The field at a path such as {@code function.name}. */
     private Object follow(Object item, Object path) {
         if (!(path instanceof String names)) {
-            return PyOperators.item(item, path);
+            return PyOperators.item(item, path, budget);
         }
         Object value = item;
         for (Object name : PyStrings.split(names, ".", -1)) {
             budget.step();
             boolean number = ((String) name).matches("[0-9]{1,9}");
-            value = PyOperators.item(value, number ? Long.parseLong((String) name) : name);
+            value = PyOperators.item(value, number ? Long.parseLong((String) name) : name, budget);
         }
         return value;
     }

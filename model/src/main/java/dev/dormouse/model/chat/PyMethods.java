@@ -15,14 +15,16 @@ final class PyMethods {
             case PyUndefined undefined -> throw undefined.failure();
             case LoopState loop -> loop.attribute(name);
             case String text -> {
+                // Each method reads its string once, or makes one of about its length.
+                budget.spend(text.length());
                 @Nullable PyFunction method = ofString(text, name, budget);
                 yield method != null ? method : PyOperators.missing(object, name);
             }
             case PyDict dict -> {
                 @Nullable PyFunction method = ofDict(dict, name, budget);
-                yield method != null ? method : PyOperators.item(object, name);
+                yield method != null ? method : PyOperators.item(object, name, budget);
             }
-            default -> PyOperators.item(object, name);
+            default -> PyOperators.item(object, name, budget);
         };
     }
 
@@ -66,7 +68,7 @@ final class PyMethods {
             case "capitalize" -> arguments -> PyStrings.capitalize(text);
             case "startswith" -> arguments -> affix(arguments, text::startsWith);
             case "endswith" -> arguments -> affix(arguments, text::endsWith);
-            case "split" -> arguments -> split(text, arguments, budget);
+            case "split" -> arguments -> split(text, arguments);
             case "splitlines" ->
                     arguments -> {
                         arguments.accept();
@@ -83,9 +85,8 @@ final class PyMethods {
                     arguments -> {
                         arguments.accept("sub");
                         String part = arguments.requireString(0, "sub");
-                        budget.spend(text.length());
                         return part.isEmpty()
-                                ? PyOperators.length(text) + 1
+                                ? PyOperators.length(text, budget) + 1
                                 : PyStrings.split(text, part, -1).size() - 1L;
                     };
             case "join" ->
@@ -128,9 +129,8 @@ final class PyMethods {
         return matches.test(arguments.requireString(0, "affix"));
     }
 
-    private static PyList split(String text, CallArguments arguments, Budget budget) {
+    private static PyList split(String text, CallArguments arguments) {
         arguments.accept("sep", "maxsplit");
-        budget.spend(text.length());
         long limit = arguments.integer(1, "maxsplit", -1);
         @Nullable Object separator = arguments.find(0, "sep");
         return PyList.list(

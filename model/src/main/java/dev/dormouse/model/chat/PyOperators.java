@@ -57,6 +57,9 @@ final class PyOperators {
             }
             return true;
         }
+        if (left instanceof String s && right instanceof String t && s.length() == t.length()) {
+            budget.spend(s.length());
+        }
         return left instanceof PyUndefined ? right instanceof PyUndefined : left.equals(right);
     }
 
@@ -139,11 +142,14 @@ final class PyOperators {
         return items;
     }
 
-    static long length(Object value) {
+    static long length(Object value, Budget budget) {
         return switch (value) {
             case PyList list -> list.items().size();
             case PyDict dict -> dict.entries().size();
-            case String text -> text.codePointCount(0, text.length());
+            case String text -> {
+                budget.spend(text.length());
+                yield text.codePointCount(0, text.length());
+            }
             case PyUndefined undefined -> 0;
             default ->
                     throw ChatTemplateException.failed(
@@ -239,7 +245,7 @@ final class PyOperators {
     }
 
     /** {@code object[index]}; what does not exist is undefined. */
-    static Object item(Object object, Object index) {
+    static Object item(Object object, Object index, Budget budget) {
         if (object instanceof PyUndefined undefined) {
             throw undefined.failure();
         }
@@ -260,6 +266,7 @@ final class PyOperators {
                         : missing(object, position);
             }
             if (object instanceof String text) {
+                budget.spend(text.length());
                 int[] characters = text.codePoints().toArray();
                 long at = position < 0 ? position + characters.length : position;
                 return at >= 0 && at < characters.length

@@ -57,4 +57,16 @@ final class ChatTemplateReferenceTest {
             }
         }
     }
+
+    @Test
+    void trimsWhiteSpaceAsPythonDoes() {
+        List<ReferenceData.Layout> layouts = ReferenceData.layouts();
+        assertThat(layouts).hasSizeGreaterThan(100);
+        for (ReferenceData.Layout layout : layouts) {
+            String text =
+                    Renderer.render(
+                            StatementParser.parse(layout.template()), Map.of("messages", true));
+            assertThat(text).as(layout.template()).isEqualTo(layout.text());
+        }
+    }
 }
