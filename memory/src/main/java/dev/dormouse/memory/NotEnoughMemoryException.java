@@ -1,7 +1,6 @@
 package dev.dormouse.memory;
 
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -20,10 +19,10 @@ public final class NotEnoughMemoryException extends MemoryException {
         super(
                 "wake %s refused: needs %d bytes, %d are available; free memory or reserve less, then wake again"
                         .formatted(
-                                new TreeSet<>(tags)
-                                        .stream()
-                                                .map(MemoryTag::label)
-                                                .collect(Collectors.joining(" and ")),
+                                tags.stream()
+                                        .sorted()
+                                        .map(MemoryTag::label)
+                                        .collect(Collectors.joining(" and ")),
                                 neededBytes,
                                 availableBytes));
         if (cause != null) {

@@ -1,7 +1,6 @@
 package dev.dormouse.memory;
 
 import dev.dormouse.foreign.LibcException;
-import java.util.Collection;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
@@ -107,7 +106,7 @@ public final class SleepableMemory implements AutoCloseable {
     public SleepReport sleep(Set<MemoryTag> tags) {
         long startNanos = nanoClock.getAsLong();
         List<TagMemory> awake = select("sleep", tags, Residency.AWAKE);
-        endUse("sleep", awake);
+        awake.forEach(memory -> memory.endUse("sleep"));
         Map<MemoryTag, Long> releasedBytes = new EnumMap<>(MemoryTag.class);
         for (TagMemory memory : awake) {
             memory.sleep();
@@ -117,8 +116,8 @@ public final class SleepableMemory implements AutoCloseable {
     }
 
     /**
-     * Brings pages to the tags' addresses, all of them at once. Tags that are awake already are
-     * left alone.
+     * Brings pages to the tags' addresses; every one is there when the call returns. Tags that are
+     * awake already are left alone.
      *
      * @throws NotEnoughMemoryException if the machine or the control group has no room
      * @throws MemoryException if the kernel refuses otherwise. After either, {@link #residency}
@@ -150,7 +149,7 @@ public final class SleepableMemory implements AutoCloseable {
                 memories.values().stream()
                         .filter(memory -> memory.residency() != Residency.CLOSED)
                         .toList();
-        endUse("close", open);
+        open.forEach(memory -> memory.endUse("close"));
         @Nullable MemoryException failure = null;
         for (TagMemory memory : open) {
             try {
@@ -168,15 +167,9 @@ public final class SleepableMemory implements AutoCloseable {
         }
     }
 
-    /** Refuses while there is any use, then makes sure that no old segment can bring one. */
-    private static void endUse(String operation, Collection<TagMemory> memories) {
-        memories.forEach(memory -> memory.checkUnused(operation));
-        memories.forEach(memory -> memory.endWakePeriod(operation));
-    }
-
     /**
-     * Takes memory that is not there only after asking: the kernel would not fail an allocation
-     * that it cannot serve, but kill a process for it.
+     * Asks before taking: the kernel would not fail an allocation that it cannot serve, but kill a
+     * process for it.
      */
     private void checkRoom(List<TagMemory> asleep) {
         if (asleep.isEmpty()) {

@@ -15,7 +15,7 @@ final class TagMemory {
 
     private static final int NO_FILE = -1;
 
-    /** A cache line, and at least the width of any vector register. */
+    /** A cache line, and the widest vector register of x86. */
     private static final long ALIGNMENT_BYTES = 64;
 
     /**
@@ -76,7 +76,7 @@ final class TagMemory {
         return new SleepableRegion(this, name, offsetBytes, lengthBytes);
     }
 
-    @SuppressWarnings("MustBeClosedChecker") // endWakePeriod closes it
+    @SuppressWarnings("MustBeClosedChecker") // endUse closes it
     MemoryLease lease(SleepableRegion region, String holder) {
         switch (residency) {
             case AWAKE -> {}
@@ -101,19 +101,15 @@ final class TagMemory {
         leases.remove(lease);
     }
 
-    /** Refuses {@code operation} while leases live. */
-    void checkUnused(String operation) {
+    /**
+     * Refuses while there is any use, then makes every segment that was handed out refuse access.
+     * Harmless when the sleep does not follow: the next lease opens a new period.
+     */
+    void endUse(String operation) {
         if (!leases.isEmpty()) {
             List<String> holders = leases.stream().map(MemoryLease::toString).toList();
             throw new MemoryInUseException(operation, tag, holders);
         }
-    }
-
-    /**
-     * Makes every segment that was handed out refuse access from now on. Harmless when the sleep
-     * does not follow: the next lease opens a new period.
-     */
-    void endWakePeriod(String operation) {
         if (wakePeriod == null) {
             return;
         }
@@ -226,12 +222,12 @@ final class TagMemory {
     }
 
     private MemoryException wakeFailed(LibcException e) {
-        return switch (e.errnoName()) {
-            case "ENOMEM", "ENOSPC" ->
-                    new NotEnoughMemoryException(
-                            Set.of(tag), lengthBytes(), calls.allocatableBytes(), e);
-            default -> failed("wake", e);
-        };
+        boolean noMemory = e.errnoName().equals("ENOMEM") || e.errnoName().equals("ENOSPC");
+        if (noMemory && residency == Residency.ASLEEP) {
+            return new NotEnoughMemoryException(
+                    Set.of(tag), lengthBytes(), calls.allocatableBytes(), e);
+        }
+        return failed("wake", e);
     }
 
     private MemoryException failed(String operation, LibcException e) {

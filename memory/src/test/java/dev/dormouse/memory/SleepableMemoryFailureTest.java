@@ -163,10 +163,11 @@ class SleepableMemoryFailureTest {
 
     @Test
     void aWakeThatCanNeitherBeDoneNorUndoneLosesTheTag() {
-        calls.fail(Call.POPULATE);
+        calls.runOutOfMemory(Call.POPULATE, 0);
         calls.fail(Call.MAP_SLEEPING);
 
         assertThatThrownBy(() -> memory.wake(KV))
+                .isExactlyInstanceOf(MemoryException.class)
                 .hasMessageStartingWith("wake kv_cache failed, it is now LOST: ");
 
         assertLost();
@@ -192,17 +193,16 @@ class SleepableMemoryFailureTest {
     }
 
     @Test
-    void aFailedReservationIsTyped() {
+    void aFailedReservationGivesTheFirstTagBack() {
         TestPageCalls failing = new TestPageCalls();
-        failing.fail(Call.RESERVE);
-        assertThatThrownBy(
-                        () ->
-                                SleepableMemory.reserve(
-                                        MemoryOptions.of(Map.of(KV_CACHE, MIB)),
-                                        System::nanoTime,
-                                        failing))
+        failing.runOutOfMemory(Call.RESERVE, 1);
+        MemoryOptions options = MemoryOptions.of(Map.of(WEIGHTS, MIB, KV_CACHE, MIB));
+
+        assertThatThrownBy(() -> SleepableMemory.reserve(options, System::nanoTime, failing))
                 .isInstanceOf(MemoryException.class)
-                .hasMessageStartingWith("reserve kv_cache failed: ");
+                .hasMessageMatching("reserve (weights|kv_cache) failed: mmap failed: .*");
+
+        assertThat(failing.unmapped).hasSize(1);
     }
 
     @Test
@@ -216,18 +216,6 @@ class SleepableMemoryFailureTest {
         }
     }
 
-    @Test
-    void pagesAreTouchedOneByOneWhereTheKernelCannotPopulate() {
-        memory.wake(KV);
-        try (MemoryLease lease = region.lease("test")) {
-            lease.segment().fill((byte) 42);
-            LibcPageCalls.touchEachPage(lease.segment(), 4096);
-            assertThat(lease.segment().get(JAVA_BYTE, 0)).isZero();
-            assertThat(lease.segment().get(JAVA_BYTE, 1)).isEqualTo((byte) 42);
-            assertThat(lease.segment().get(JAVA_BYTE, CAPACITY_BYTES - 4096)).isZero();
-        }
-    }
-
     private MemorySegment fillWith(byte value) {
         try (MemoryLease lease = region.lease("test")) {
             return lease.segment().fill(value);
@@ -236,6 +224,7 @@ class SleepableMemoryFailureTest {
 
     private void assertUsable() {
         assertThat(memory.residency(KV_CACHE)).isEqualTo(Residency.AWAKE);
+        assertThat(calls.allocatedUpToBytes).isEqualTo(CAPACITY_BYTES);
         fillWith((byte) 1);
     }
 
