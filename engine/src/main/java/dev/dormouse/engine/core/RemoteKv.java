@@ -117,7 +117,7 @@ final class RemoteKv {
                         : connector.onFinished(
                                 sequence.connectorRequest(),
                                 kind,
-                                computedBlocks(sequence),
+                                sequence.blocks().toArray(),
                                 sequence.computed());
         if (receiving.remove(sequence.id()) != null) {
             endedWhileReceiving.put(sequence.id(), sequence.blocks());
@@ -155,14 +155,5 @@ final class RemoteKv {
         } else {
             blocks.free(table);
         }
-    }
-
-    private int[] computedBlocks(Sequence sequence) {
-        int count = blocks.blocksFor(sequence.computed());
-        int[] table = new int[count];
-        for (int i = 0; i < count; i++) {
-            table[i] = sequence.blocks().block(i);
-        }
-        return table;
     }
 }

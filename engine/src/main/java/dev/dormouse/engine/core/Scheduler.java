@@ -84,13 +84,12 @@ final class Scheduler {
         }
         List<Batch.Part> parts = new ArrayList<>();
         int budget = config.maxBatchedTokens();
-        boolean preempted = false;
         for (int i = 0; i < running.size() && budget > 0; i++) {
             Sequence sequence = running.get(i);
             if (sequence.uncomputed() > 1) {
                 continue;
             }
-            preempted |= makeRoom(sequence);
+            makeRoom(sequence);
             if (sequence.status() == Sequence.Status.RUNNING) {
                 parts.add(new Batch.Part(sequence, 1));
                 budget--;
@@ -103,9 +102,7 @@ final class Scheduler {
                 budget -= tokens;
             }
         }
-        if (!preempted) {
-            admit(parts, budget);
-        }
+        admit(parts, budget);
         if (parts.isEmpty() && !waiting.isEmpty() && running.isEmpty() && remote.isQuiet()) {
             throw new IllegalStateException(
                     "schedule: nothing runs, but the first of %d waiting requests finds no room in %d free of %d KV blocks"
@@ -114,15 +111,12 @@ final class Scheduler {
         return new Batch(parts);
     }
 
-    /** Grows the sequence's table for its next token; true if that cost a sequence its blocks. */
-    private boolean makeRoom(Sequence sequence) {
-        boolean preempted = false;
+    /** Grows the sequence's table for its next token, or takes its blocks if it is the youngest. */
+    private void makeRoom(Sequence sequence) {
         while (sequence.status() == Sequence.Status.RUNNING
                 && !blocks.grow(sequence.blocks(), sequence.length())) {
             preempt(running.getLast());
-            preempted = true;
         }
-        return preempted;
     }
 
     private void admit(List<Batch.Part> parts, int budget) {

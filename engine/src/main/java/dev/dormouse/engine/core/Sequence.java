@@ -132,7 +132,7 @@ final class Sequence {
         return externalTokens;
     }
 
-    /** Whether its prompt may still be read from another engine: once at most, and not late. */
+    /** Whether its prompt may still be read from another engine. */
     boolean mayReadRemote() {
         return mayReadRemote;
     }
@@ -146,7 +146,6 @@ final class Sequence {
         computed = cached;
         provided = cached;
         externalTokens = external;
-        mayReadRemote = false;
         if (!admitted) {
             admitted = true;
             cachedPromptTokens = cached;

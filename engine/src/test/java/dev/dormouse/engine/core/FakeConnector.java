@@ -57,6 +57,10 @@ final class FakeConnector {
     boolean readsEndAtOnce;
 
     boolean failReads;
+
+    /** Other engines hold no more than this of a prompt. */
+    int maxExternalTokens = Integer.MAX_VALUE;
+
     boolean failPublish;
     volatile boolean failPoll;
 
@@ -125,7 +129,8 @@ final class FakeConnector {
 
         @Override
         public int externalTokens(ConnectorRequest request, int localTokens) {
-            return wantsRead(request) ? request.promptTokens() - localTokens : 0;
+            int held = Math.min(request.promptTokens(), maxExternalTokens);
+            return wantsRead(request) ? Math.max(0, held - localTokens) : 0;
         }
 
         @Override
@@ -254,6 +259,7 @@ final class FakeConnector {
             int[] table = order.localBlocks().stream().mapToInt(Integer::intValue).toArray();
             int from = order.remoteBlocks().getFirst();
             List<Integer> prompt = promptsById.getOrDefault(id, List.of());
+            prompt = prompt.subList(0, Math.min(prompt.size(), maxExternalTokens));
             for (int layer = 0; layer < regions.regions().size(); layer++) {
                 KvCacheRegions.Region region = regions.regions().get(layer);
                 MemorySegment cache =

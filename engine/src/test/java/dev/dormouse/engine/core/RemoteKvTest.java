@@ -93,6 +93,34 @@ final class RemoteKvTest {
     }
 
     @Test
+    void whatOtherEnginesDoNotHoldIsComputed() {
+        try (EngineHarness engine = engine(EngineHarness.roomy())) {
+            connector.readsEndAtOnce = true;
+            connector.maxExternalTokens = 10;
+            List<Integer> prompt = prompt(7, 23);
+            RecordingListener listener = read(engine, "r", prompt, 6);
+            engine.settle();
+
+            assertThat(listener.tokens()).isEqualTo(HashModel.oracle(prompt, 6));
+            assertThat(engine.engine.statistics().remotePromptTokens()).isEqualTo(10);
+            assertThat(engine.engine.statistics().computedPromptTokens()).isEqualTo(13);
+        }
+    }
+
+    @Test
+    void readsTakeTheSlotsOfSequences() {
+        try (EngineHarness engine = engine(EngineHarness.config(64, 2, 16, true))) {
+            for (int i = 0; i < 3; i++) {
+                read(engine, "r" + i, prompt(i, 9), 3);
+            }
+            engine.settle();
+
+            assertThat(connector.reads).hasSize(2);
+            assertThat(engine.engine.statistics().waiting()).isEqualTo(1);
+        }
+    }
+
+    @Test
     void aFailedReadIsRecomputed() {
         try (EngineHarness engine = engine(EngineHarness.roomy())) {
             List<Integer> prompt = prompt(7, 22);
