@@ -1,6 +1,5 @@
 package dev.dormouse.router;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
@@ -81,11 +80,7 @@ record ApiError(
 
     /** The body as bytes. */
     byte[] toBytes() {
-        try {
-            return Json.write(toJson());
-        } catch (JsonProcessingException e) {
-            throw new RouterException("writing an error body failed: code=" + code, e);
-        }
+        return Json.write(toJson());
     }
 
     /** Answers a request with this error. */

@@ -53,6 +53,8 @@ final class ClientConnection implements ConnectionContext {
     private volatile boolean gone;
     // Only touched by the thread that serves the connection.
     private Arrival.@Nullable End end;
+    private boolean lastRequestServed;
+    private boolean requestCutShort;
 
     ClientConnection(ConnectionContext socket, TimeLimits limits, Duration timeout) {
         this.socket = socket;
@@ -79,6 +81,22 @@ final class ClientConnection implements ConnectionContext {
     /** Forgets the action of {@link #whenGone}. */
     void forgetWhenGone() {
         onGone.set(null);
+    }
+
+    /**
+     * Lets the connection end where its next request would begin, which Helidon 4.5.0 does not do
+     * by itself after {@code Connection: close}. Called by the thread that serves the connection.
+     *
+     * @param cutShort true if the client may still be sending its request
+     */
+    void endAfterThisRequest(boolean cutShort) {
+        lastRequestServed = true;
+        requestCutShort = cutShort;
+    }
+
+    /** True if the answer went out before the request had come in. */
+    boolean requestCutShort() {
+        return requestCutShort;
     }
 
     /** Closes the socket under whoever reads or writes it. */
@@ -114,12 +132,16 @@ final class ClientConnection implements ConnectionContext {
      * socket closed over unread bytes resets the connection, and the client may lose the answer to,
      * say, a body that was too large to read.
      */
-    void linger(Duration limit) throws InterruptedException {
+    void linger(Duration limit) {
         long deadlineNanos = System.nanoTime() + limit.toNanos();
-        Arrival arrival;
-        do {
-            arrival = arrivals.poll(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
-        } while (arrival instanceof Arrival.Piece);
+        try {
+            Arrival arrival;
+            do {
+                arrival = arrivals.poll(deadlineNanos - System.nanoTime(), TimeUnit.NANOSECONDS);
+            } while (arrival instanceof Arrival.Piece);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     private void runOnGone() {
@@ -130,6 +152,9 @@ final class ClientConnection implements ConnectionContext {
     }
 
     private byte @Nullable [] take() {
+        if (lastRequestServed) {
+            return null;
+        }
         if (end == null) {
             try {
                 switch (arrivals.poll(timeout.toNanos(), TimeUnit.NANOSECONDS)) {

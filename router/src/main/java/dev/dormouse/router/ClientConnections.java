@@ -58,6 +58,7 @@ final class ClientConnections implements ServerConnectionSelector {
                     Thread.ofVirtual()
                             .name("dormouse-router-client-reader")
                             .start(client::readSocket);
+            boolean cutShort = false;
             try {
                 ScopedValue.where(ClientConnection.CURRENT, client)
                         .<Void, InterruptedException>call(
@@ -65,9 +66,12 @@ final class ClientConnections implements ServerConnectionSelector {
                                     http1.handle(limit);
                                     return null;
                                 });
-                // Returns only after it refused a request that it did not read to the end.
-                client.linger(LINGER);
+                // Returns only after it refused a request by itself; otherwise it throws.
+                cutShort = true;
             } finally {
+                if (cutShort || client.requestCutShort()) {
+                    client.linger(LINGER);
+                }
                 reader.interrupt();
             }
         }

@@ -1,6 +1,5 @@
 package dev.dormouse.router;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.lang.System.Logger;
@@ -53,9 +52,8 @@ final class CompletionHandler {
      * Answers the request.
      *
      * @throws AbruptEnd if the client left, or has half an answer that cannot be completed
-     * @throws JsonProcessingException if a body cannot be written as JSON
      */
-    Outcome handle(CompletionRequest request, Exchange exchange) throws JsonProcessingException {
+    Outcome handle(CompletionRequest request, Exchange exchange) {
         Optional<Detour> detour = request.detour();
         if (detour.isPresent()) {
             metrics.prefillBypassed(detour.get());
@@ -69,8 +67,7 @@ final class CompletionHandler {
         };
     }
 
-    private Prefilled prefill(CompletionRequest request, Exchange exchange)
-            throws JsonProcessingException {
+    private Prefilled prefill(CompletionRequest request, Exchange exchange) {
         byte[] body = request.prefillBody();
         try (Leg.Answer answer =
                 prefill.open(

@@ -1,6 +1,5 @@
 package dev.dormouse.router;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
@@ -37,15 +36,14 @@ final class CompletionRequest {
     /**
      * Reads a body.
      *
-     * @throws IOException if it is not a JSON object that can be written again; the message is fit
-     *     for the client
+     * @throws IOException if it is not a JSON object; the message is fit for the client
      */
     static CompletionRequest parse(byte[] bytes) throws IOException {
         JsonNode json;
         try {
             json = Json.read(bytes);
-        } catch (JsonProcessingException e) {
-            throw new IOException("request body is not JSON: " + e.getOriginalMessage(), e);
+        } catch (IOException e) {
+            throw new IOException("request body is not JSON: " + e.getMessage(), e);
         }
         if (!(json instanceof ObjectNode object)) {
             throw new IOException("request body must be a JSON object");
@@ -74,7 +72,7 @@ final class CompletionRequest {
     }
 
     /** The body for the prefill engine: one token, not streamed, to be decoded elsewhere. */
-    byte[] prefillBody() throws JsonProcessingException {
+    byte[] prefillBody() {
         ObjectNode prefill = body.deepCopy();
         prefill.remove(REMOVED_FOR_PREFILL);
         prefill.put("stream", false);
@@ -93,14 +91,14 @@ final class CompletionRequest {
     }
 
     /** The client's body with the hand-over {@code params}, whatever they hold. */
-    byte[] decodeBody(JsonNode params) throws JsonProcessingException {
+    byte[] decodeBody(JsonNode params) {
         ObjectNode decode = body.deepCopy();
         decode.set(KV_PARAMS, params);
         return Json.write(decode);
     }
 
     /** The client's body without a hand-over: the engine computes the prompt itself. */
-    byte[] plainBody() throws JsonProcessingException {
+    byte[] plainBody() {
         return Json.write(body);
     }
 

@@ -1,6 +1,5 @@
 package dev.dormouse.router;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.RequestException;
@@ -8,7 +7,6 @@ import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.IOException;
-import java.io.InputStream;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
@@ -54,8 +52,7 @@ final class EngineRequests {
     }
 
     /** Answers a request for {@code endpoint} on the thread of its connection. */
-    void handle(Endpoint endpoint, ServerRequest request, ServerResponse response)
-            throws JsonProcessingException {
+    void handle(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         Outcome outcome = Outcome.FAILED;
         try {
             outcome = admit(endpoint, request, response);
@@ -73,8 +70,7 @@ final class EngineRequests {
         }
     }
 
-    private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response)
-            throws JsonProcessingException {
+    private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         if (!places.tryAcquire()) {
             new ApiError(503, "router_busy", "too many requests in flight", null, null, "1")
                     .send(response);
@@ -114,8 +110,7 @@ final class EngineRequests {
         }
     }
 
-    private Outcome complete(ServerRequest request, Exchange exchange)
-            throws JsonProcessingException {
+    private Outcome complete(ServerRequest request, Exchange exchange) {
         CompletionRequest completion;
         try {
             completion = CompletionRequest.parse(readBody(request, exchange.client()));
@@ -138,9 +133,9 @@ final class EngineRequests {
     }
 
     private byte[] readBody(ServerRequest request, ClientConnection client) {
-        try (var _ = limits.start(clientTimeout, client::kill);
-                InputStream body = request.content().inputStream()) {
-            return body.readAllBytes();
+        try (var _ = limits.start(clientTimeout, client::kill)) {
+            // Not closed here: that would read a refused body to its end.
+            return request.content().inputStream().readAllBytes();
         } catch (RequestException e) {
             throw e;
         } catch (IOException | RuntimeException e) {

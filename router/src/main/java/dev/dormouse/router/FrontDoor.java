@@ -1,6 +1,7 @@
 package dev.dormouse.router;
 
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.http.HttpException;
 import io.helidon.http.Method;
 import io.helidon.http.RequestException;
@@ -31,6 +32,15 @@ final class FrontDoor implements Handler {
 
     @Override
     public void handle(ServerRequest request, ServerResponse response) {
+        ClientConnection client = ClientConnection.CURRENT.get();
+        response.whenSent(
+                () -> {
+                    if (request.headers().containsToken(HeaderValues.CONNECTION_CLOSE)) {
+                        client.endAfterThisRequest(false);
+                    } else if (response.headers().containsToken(HeaderValues.CONNECTION_CLOSE)) {
+                        client.endAfterThisRequest(true);
+                    }
+                });
         try {
             dispatch(request, response);
         } catch (RequestException | HttpException | CloseConnectionException e) {

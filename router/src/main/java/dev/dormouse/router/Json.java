@@ -31,18 +31,26 @@ final class Json {
     /**
      * Reads one JSON value.
      *
-     * @throws IOException if the bytes are not exactly one JSON value
+     * @throws IOException if the bytes are not exactly one JSON value; the message says why
      */
     static JsonNode read(byte[] bytes) throws IOException {
-        return MAPPER.readTree(bytes);
+        try {
+            // Unlike readTree, this refuses empty input.
+            return MAPPER.readValue(bytes, JsonNode.class);
+        } catch (JsonProcessingException e) {
+            throw new IOException(e.getOriginalMessage(), e);
+        } catch (NumberFormatException e) {
+            // Jackson lets this one through for an exponent of very many digits.
+            throw new IOException(e.getMessage(), e);
+        }
     }
 
-    /**
-     * Writes UTF-8.
-     *
-     * @throws JsonProcessingException if a string holds half of a surrogate pair
-     */
-    static byte[] write(JsonNode node) throws JsonProcessingException {
-        return MAPPER.writeValueAsBytes(node);
+    /** Writes UTF-8; half of a surrogate pair comes out as the escape it came in as. */
+    static byte[] write(JsonNode node) {
+        try {
+            return MAPPER.writeValueAsBytes(node);
+        } catch (JsonProcessingException e) {
+            throw new RouterException("writing JSON to memory failed", e);
+        }
     }
 }

@@ -65,6 +65,9 @@ final class Leg {
             throws UpstreamFailure {
         UpstreamFailure unreachable = null;
         for (Engine engine : pool.candidates()) {
+            if (client.gone()) {
+                throw new UpstreamFailure(Outcome.CANCELLED, "the client left");
+            }
             UpstreamCall call =
                     new UpstreamCall(
                             engine, endpoint, request.apply(engine), http, limits, metrics, client);

@@ -59,21 +59,11 @@ public final class Router implements AutoCloseable {
                     config.decodeEngines());
             return new Router(server, owned);
         } catch (RuntimeException e) {
-            RouterException failure =
-                    new RouterException(
-                            "router cannot listen on "
-                                    + config.host()
-                                    + ":"
-                                    + config.port()
-                                    + ": "
-                                    + rootMessage(e)
-                                    + "; choose another host or port",
-                            e);
             Exception unclosed = closeAll(owned);
             if (unclosed != null) {
-                failure.addSuppressed(unclosed);
+                e.addSuppressed(unclosed);
             }
-            throw failure;
+            throw e;
         }
     }
 
@@ -153,6 +143,15 @@ public final class Router implements AutoCloseable {
                         .build();
         owned.push(server::stop);
         server.start();
+        if (!server.isRunning()) { // Helidon logs the cause and says nothing else
+            throw new RouterException(
+                    "router cannot listen on "
+                            + config.host()
+                            + ":"
+                            + config.port()
+                            + ": the port is in use or the host is not this machine's;"
+                            + " choose another host or port");
+        }
         health.start(engines);
         return server;
     }
@@ -229,13 +228,5 @@ public final class Router implements AutoCloseable {
                 }
             }
         }
-    }
-
-    private static String rootMessage(Throwable e) {
-        Throwable root = e;
-        while (root.getCause() != null) {
-            root = root.getCause();
-        }
-        return String.valueOf(root.getMessage());
     }
 }

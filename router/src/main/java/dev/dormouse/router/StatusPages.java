@@ -1,6 +1,5 @@
 package dev.dormouse.router;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.helidon.http.HeaderNames;
@@ -21,7 +20,7 @@ final class StatusPages {
     }
 
     /** Readiness: 200 if a request could be served, else 503; each engine's state either way. */
-    void health(ServerRequest request, ServerResponse response) throws JsonProcessingException {
+    void health(ServerRequest request, ServerResponse response) {
         boolean ready = prefill.healthy() && decode.healthy();
         ObjectNode body = Json.object();
         body.put("status", ready ? "ok" : "unavailable");
@@ -34,7 +33,7 @@ final class StatusPages {
     }
 
     /** Liveness: 200 as long as the router answers at all. */
-    void live(ServerRequest request, ServerResponse response) throws JsonProcessingException {
+    void live(ServerRequest request, ServerResponse response) {
         response.header(HeaderNames.CONTENT_TYPE, "application/json");
         response.send(Json.write(Json.object().put("status", "ok")));
     }

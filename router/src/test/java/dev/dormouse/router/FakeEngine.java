@@ -98,7 +98,7 @@ final class FakeEngine implements AutoCloseable {
         healthStatus = status;
     }
 
-    /** Dies as by kill -9: the kernel resets all its connections. */
+    /** Dies as by kill -9: all its connections break. */
     @Override
     public void close() {
         try {
@@ -114,6 +114,9 @@ final class FakeEngine implements AutoCloseable {
             try {
                 Socket socket = listener.accept();
                 sockets.add(socket);
+                if (listener.isClosed()) {
+                    reset(socket);
+                }
                 Thread.ofVirtual().name("fake-engine-connection").start(() -> serve(socket));
             } catch (IOException e) {
                 return;
@@ -172,7 +175,7 @@ final class FakeEngine implements AutoCloseable {
             socket.setSoLinger(true, 0);
             socket.close();
         } catch (IOException e) {
-            throw new AssertionError(e);
+            // It was closed already.
         }
     }
 
@@ -237,7 +240,12 @@ final class FakeEngine implements AutoCloseable {
             out.flush();
         }
 
-        /** Breaks the connection as a dying process does. */
+        /** Closes the connection wherever the answer stands; what was sent still arrives. */
+        void hangUp() throws IOException {
+            socket.close();
+        }
+
+        /** Breaks the connection; what was sent may be lost. */
         void reset() throws IOException {
             FakeEngine.reset(socket);
         }

@@ -84,6 +84,16 @@ class TwoLegsTest {
     }
 
     @Test
+    void halfASurrogatePairIsPassedAsTheEscapeItIs() throws Exception {
+        try (RouterHarness h = new RouterHarness(handingOver("{}"), answering(ANSWER))) {
+            h.complete("{\"prompt\":\"\\uD83D and \\uD83D\\uDE00\"}");
+
+            assertThat(h.decode.request().body())
+                    .isEqualTo("{\"prompt\":\"\\uD83D and \uD83D\uDE00\"}");
+        }
+    }
+
+    @Test
     void clientsOwnTransferParametersReachNoEngine() throws Exception {
         try (RouterHarness h = new RouterHarness(handingOver("{}"), answering(ANSWER))) {
             h.complete("{\"prompt\":\"p\",\"kv_transfer_params\":{\"remote_host\":\"evil\"}}");
