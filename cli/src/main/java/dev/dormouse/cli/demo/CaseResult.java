@@ -2,6 +2,7 @@ package dev.dormouse.cli.demo;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * One row of the report.
@@ -38,5 +39,24 @@ record CaseResult(
         List<String> complaints) {
     boolean ok() {
         return complaints.isEmpty();
+    }
+
+    /** The same row with more complaints. */
+    CaseResult withComplaints(List<String> more) {
+        return new CaseResult(
+                name,
+                cycles,
+                checked,
+                equal,
+                awakeMiB,
+                asleepMiB,
+                wokenMiB,
+                failedTransfers,
+                remoteReads,
+                recomputedTokens,
+                handshakesPerWake,
+                firstRequestMillis,
+                controlMillis,
+                Stream.concat(complaints.stream(), more.stream()).toList());
     }
 }

@@ -15,11 +15,13 @@ import java.util.regex.Pattern;
 /**
  * One process of the demonstration: this JVM's own command, with another subcommand.
  *
- * <p>A child ends when its standard input closes, so it outlives its parent in no case, not even if the parent is killed.
+ * <p>A child ends when its standard input closes, so it outlives its parent in no case, not even if
+ * the parent is killed.
  */
 final class ChildProcess implements AutoCloseable {
     /** What a serving process prints once it answers requests. */
-    private static final Pattern READY = Pattern.compile("^Listening on (http://\\S+)", Pattern.MULTILINE);
+    private static final Pattern READY =
+            Pattern.compile("^Listening on (http://\\S+)", Pattern.MULTILINE);
 
     private static final Duration READY_LIMIT = Duration.ofSeconds(90);
     private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
@@ -40,7 +42,8 @@ final class ChildProcess implements AutoCloseable {
         List<String> command = new ArrayList<>();
         command.add(ProcessHandle.current().info().command().orElse("java"));
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-        command.addAll(List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
+        command.addAll(
+                List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
         command.addAll(arguments);
         command.add("--exit-with-parent");
         Path log = logs.resolve(name + ".log");
@@ -67,11 +70,16 @@ final class ChildProcess implements AutoCloseable {
             }
             if (!process.isAlive()) {
                 throw new DemoFailure(
-                        name + " ended with status " + process.exitValue() + " while starting:\n" + output);
+                        name
+                                + " ended with status "
+                                + process.exitValue()
+                                + " while starting:\n"
+                                + output);
             }
             pause();
         }
-        throw new DemoFailure(name + " was not ready within " + READY_LIMIT.toSeconds() + " s:\n" + output());
+        throw new DemoFailure(
+                name + " was not ready within " + READY_LIMIT.toSeconds() + " s:\n" + output());
     }
 
     String name() {

@@ -13,7 +13,8 @@ import java.util.stream.Collectors;
  * @param computedPromptTokens prompt tokens whose KV the engine computed itself
  */
 record Counters(long reads, long handshakes, long failedTransfers, long computedPromptTokens) {
-    private static final Pattern SAMPLE = Pattern.compile("^([a-z_:A-Z0-9]+)(?:\\{[^}]*})? ([-+.0-9eE]+)$", Pattern.MULTILINE);
+    private static final Pattern SAMPLE =
+            Pattern.compile("^([a-z_:A-Z0-9]+)(?:\\{[^}]*})? ([-+.0-9eE]+)$", Pattern.MULTILINE);
 
     static Counters of(Endpoint engine) {
         return parse(engine.get("/metrics"));
@@ -27,7 +28,8 @@ record Counters(long reads, long handshakes, long failedTransfers, long computed
                         .collect(
                                 Collectors.groupingBy(
                                         sample -> sample.group(1),
-                                        Collectors.summingDouble(sample -> Double.parseDouble(sample.group(2)))));
+                                        Collectors.summingDouble(
+                                                sample -> Double.parseDouble(sample.group(2)))));
         return new Counters(
                 value(sums, "vllm:nixl_xfer_time_seconds_count"),
                 value(sums, "dormouse:nixl_handshakes_total"),

@@ -37,9 +37,13 @@ final class DemoPrompts {
     private static List<String> passages() {
         try (InputStream stream = DemoPrompts.class.getResourceAsStream(RESOURCE)) {
             if (stream == null) {
-                throw new IllegalStateException("resource " + RESOURCE + " is missing from the class path");
+                throw new IllegalStateException(
+                        "resource " + RESOURCE + " is missing from the class path");
             }
-            return List.of(new String(stream.readAllBytes(), StandardCharsets.UTF_8).strip().split("\n\n"));
+            return List.of(
+                    new String(stream.readAllBytes(), StandardCharsets.UTF_8)
+                            .strip()
+                            .split("\n\n"));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -16,7 +16,8 @@ import java.util.Locale;
  */
 record DemoReport(String model, String transport, Blindness blindness, List<CaseResult> cases) {
     /**
-     * The control of the control: if wrong KV gave right outputs, equal outputs would prove nothing.
+     * The control of the control: if wrong KV gave right outputs, equal outputs would prove
+     * nothing.
      *
      * @param checked prompts that were answered from another prompt's KV
      * @param equal answers that equal the oracle's all the same
@@ -35,9 +36,12 @@ record DemoReport(String model, String transport, Blindness blindness, List<Case
 
     String toJson() {
         try {
-            return Json.MAPPER.writerWithDefaultPrettyPrinter().writeValueAsString(Json.MAPPER.valueToTree(this));
+            return Json.MAPPER
+                    .writerWithDefaultPrettyPrinter()
+                    .writeValueAsString(Json.MAPPER.valueToTree(this));
         } catch (JsonProcessingException e) {
-            throw new IllegalStateException("a report of plain values cannot fail to be written", e);
+            throw new IllegalStateException(
+                    "a report of plain values cannot fail to be written", e);
         }
     }
 
@@ -48,13 +52,32 @@ record DemoReport(String model, String transport, Blindness blindness, List<Case
                 String.format(
                         Locale.ROOT,
                         "%-18s %6s %8s %8s %8s %8s %7s %6s %11s %10s %10s",
-                        "case", "cycles", "equal", "awake", "asleep", "woken", "failed", "reads", "handshakes", "first req.",
+                        "case",
+                        "cycles",
+                        "equal",
+                        "awake",
+                        "asleep",
+                        "woken",
+                        "failed",
+                        "reads",
+                        "handshakes",
+                        "first req.",
                         "control"));
         lines.add(
                 String.format(
                         Locale.ROOT,
                         "%-18s %6s %8s %8s %8s %8s %7s %6s %11s %10s %10s",
-                        "", "", "", "MiB", "MiB", "MiB", "", "", "per wake", "ms", "ms"));
+                        "",
+                        "",
+                        "",
+                        "MiB",
+                        "MiB",
+                        "MiB",
+                        "",
+                        "",
+                        "per wake",
+                        "ms",
+                        "ms"));
         cases.forEach(result -> lines.add(row(result)));
         lines.add("");
         lines.add(
@@ -64,12 +87,16 @@ record DemoReport(String model, String transport, Blindness blindness, List<Case
                         blindness.checked() - blindness.equal(),
                         blindness.checked()));
         for (CaseResult result : cases) {
-            result.complaints().forEach(complaint -> lines.add("WRONG  " + result.name() + ": " + complaint));
+            result.complaints()
+                    .forEach(complaint -> lines.add("WRONG  " + result.name() + ": " + complaint));
         }
         if (!blindness.ok()) {
             lines.add("WRONG  the outputs cannot tell right KV from wrong KV");
         }
-        lines.add(ok() ? "All outputs equal the engine that never slept." : "The demonstration failed.");
+        lines.add(
+                ok()
+                        ? "All outputs equal the engine that never slept."
+                        : "The demonstration failed.");
         return String.join(System.lineSeparator(), lines);
     }
 

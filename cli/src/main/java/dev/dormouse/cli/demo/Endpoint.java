@@ -14,9 +14,12 @@ import org.jspecify.annotations.Nullable;
 
 /** One HTTP server of the demonstration, an engine's or the router's, as its clients see it. */
 final class Endpoint {
-    private static final Duration LIMIT = Duration.ofSeconds(120);
+    private static final Duration LIMIT = Duration.ofMinutes(2);
     private static final HttpClient HTTP =
-            HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(5)).build();
+            HttpClient.newBuilder()
+                    .version(HttpClient.Version.HTTP_1_1)
+                    .connectTimeout(Duration.ofSeconds(5))
+                    .build();
 
     private final String name;
     private final URI base;
@@ -39,7 +42,10 @@ final class Endpoint {
      */
     record Completion(List<Integer> tokens, double millis, @Nullable JsonNode kvTransferParams) {}
 
-    /** A greedy completion of {@code tokens} tokens, end tokens included in the count and never stopped at. */
+    /**
+     * A greedy completion of {@code tokens} tokens, end tokens included in the count and never
+     * stopped at.
+     */
     Completion complete(String prompt, int tokens) {
         return complete(prompt, tokens, null);
     }
@@ -64,12 +70,15 @@ final class Endpoint {
         return new Completion(ids, millis, params == null || params.isNull() ? null : params);
     }
 
-    /** The prefill leg of a hand-over: the engine holds the prompt's blocks and says where they are. */
+    /**
+     * The prefill leg of a hand-over: the engine holds the prompt's blocks and says where they are.
+     */
     JsonNode prefill(String prompt) {
         ObjectNode params = Json.MAPPER.createObjectNode();
         params.put("do_remote_decode", true);
         params.put("do_remote_prefill", false);
-        for (String key : List.of("remote_engine_id", "remote_block_ids", "remote_host", "remote_port")) {
+        for (String key :
+                List.of("remote_engine_id", "remote_block_ids", "remote_host", "remote_port")) {
             params.putNull(key);
         }
         @Nullable JsonNode handedOver = complete(prompt, 1, params).kvTransferParams();
@@ -109,7 +118,13 @@ final class Endpoint {
         HttpResponse<String> response = exchange(request);
         if (response.statusCode() != 200) {
             throw new DemoFailure(
-                    name + " answered " + response.uri().getPath() + " with " + response.statusCode() + ": " + response.body());
+                    name
+                            + " answered "
+                            + response.uri().getPath()
+                            + " with "
+                            + response.statusCode()
+                            + ": "
+                            + response.body());
         }
         return response;
     }

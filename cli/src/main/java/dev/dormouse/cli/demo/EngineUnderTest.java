@@ -63,7 +63,8 @@ final class EngineUnderTest {
         JsonNode answer = Json.parse(endpoint.get("/is_sleeping"));
         boolean sleeping = answer.path("is_sleeping").asBoolean();
         if (sleeping != expected) {
-            throw new DemoFailure(name() + " says is_sleeping=" + sleeping + ", expected " + expected);
+            throw new DemoFailure(
+                    name() + " says is_sleeping=" + sleeping + ", expected " + expected);
         }
     }
 }

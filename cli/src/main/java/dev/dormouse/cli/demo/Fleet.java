@@ -4,7 +4,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The demonstration's processes: one prefill engine, one decode engine, and the router before them. */
+/**
+ * The demonstration's processes: one prefill engine, one decode engine, and the router before them.
+ */
 final class Fleet implements AutoCloseable {
     private final List<ChildProcess> processes = new ArrayList<>();
     private final EngineUnderTest prefill;
@@ -70,14 +72,24 @@ final class Fleet implements AutoCloseable {
 
     private static List<String> prefillArguments(DemoOptions options) {
         List<String> arguments = serve(options, "prefill");
-        arguments.addAll(List.of("--side-channel-port", "0", "--enable-sleep-mode", "--hold-requests-while-asleep"));
+        arguments.addAll(
+                List.of(
+                        "--side-channel-port",
+                        "0",
+                        "--enable-sleep-mode",
+                        "--hold-requests-while-asleep"));
         return arguments;
     }
 
     /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
     private static List<String> decodeArguments(DemoOptions options) {
         List<String> arguments = serve(options, "decode");
-        arguments.addAll(List.of("--side-channel-port", "0", "--enable-sleep-mode", "--no-enable-prefix-caching"));
+        arguments.addAll(
+                List.of(
+                        "--side-channel-port",
+                        "0",
+                        "--enable-sleep-mode",
+                        "--no-enable-prefix-caching"));
         return arguments;
     }
 

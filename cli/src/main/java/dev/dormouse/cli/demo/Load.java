@@ -14,10 +14,16 @@ final class Load implements AutoCloseable {
 
     /** Starts {@code requests} requests, {@code concurrency} at a time. */
     Load(Endpoint router, Oracle oracle, int requests, int concurrency) {
-        clients = Executors.newFixedThreadPool(concurrency, Thread.ofPlatform().daemon().name("load-", 0).factory());
+        clients =
+                Executors.newFixedThreadPool(
+                        concurrency, Thread.ofPlatform().daemon().name("load-", 0).factory());
         for (int i = 0; i < requests; i++) {
             String prompt = oracle.prompts().get(i % oracle.prompts().size());
-            answers.add(clients.submit(() -> router.complete(prompt, oracle.tokens()).tokens().size() == oracle.tokens()));
+            answers.add(
+                    clients.submit(
+                            () ->
+                                    router.complete(prompt, oracle.tokens()).tokens().size()
+                                            == oracle.tokens()));
         }
     }
 

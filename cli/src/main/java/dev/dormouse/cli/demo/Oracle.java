@@ -31,7 +31,10 @@ record Oracle(List<String> prompts, int tokens, List<List<Integer>> answers) {
         }
     }
 
-    /** Asks one prompt after the other, so that nothing but the engines' own state can make a difference. */
+    /**
+     * Asks one prompt after the other, so that nothing but the engines' own state can make a
+     * difference.
+     */
     Check check(Endpoint router) {
         int equal = 0;
         List<Double> millis = new ArrayList<>();

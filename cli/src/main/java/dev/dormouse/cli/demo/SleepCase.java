@@ -1,19 +1,15 @@
 package dev.dormouse.cli.demo;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /**
  * A case that puts engines to sleep, wakes them, and asks every prompt again, a number of times.
  *
- * <p>Judges what it saw: equal outputs, one remote read per prompt and no prompt computed by the reader, no failed transfer,
- * exactly one handshake per wake, and the memory given back and taken again within five percent of the KV cache.
+ * <p>Judges what it saw: equal outputs, one remote read per prompt and no prompt computed by the
+ * reader, no failed transfer, exactly one handshake per wake, and the memory given back and taken
+ * again within five percent of the KV cache.
  */
 final class SleepCase {
-    /** How much of the KV cache's size may be missing, or too much. */
-    private static final double TOLERANCE = 0.05;
-
     /** How engines fall asleep and wake. */
     interface Cycle {
         /** Falls asleep; the memory must be gone when it returns. */
@@ -30,6 +26,7 @@ final class SleepCase {
     private final double kvCacheMiB;
     private final double controlMillis;
 
+    private int backgroundRequests;
     private double awakeMiB;
     private double asleepMiB;
     private double wokenMiB;
@@ -50,6 +47,14 @@ final class SleepCase {
         this.sleepers = sleepers;
         this.kvCacheMiB = kvCacheMiB;
         this.controlMillis = controlMillis;
+    }
+
+    /**
+     * Other requests that run meanwhile: they are read as well, but their outputs are not compared.
+     */
+    SleepCase withBackground(int requests) {
+        backgroundRequests = requests;
+        return this;
     }
 
     CaseResult run(int cycles, Cycle cycle, Progress progress) {
@@ -81,27 +86,11 @@ final class SleepCase {
     }
 
     private CaseResult judge(int cycles, Counters decode, Counters prefill) {
-        long failed = decode.failedTransfers() + prefill.failedTransfers();
-        long recomputed = decode.computedPromptTokens() - checked;
-        double handshakes = decode.handshakes() / (double) cycles;
-        double kv = kvCacheMiB * sleepers.size();
-        List<String> complaints = new ArrayList<>();
-        complain(complaints, equal != checked, "%d of %d outputs differ", checked - equal, checked);
-        complain(complaints, failed != 0, "%d transfers failed", failed);
-        complain(complaints, decode.reads() != checked, "%d remote reads for %d prompts", decode.reads(), checked);
-        complain(complaints, recomputed != 0, "the decode engine computed %d prompt tokens itself", recomputed);
-        complain(complaints, handshakes != 1, "%.2f handshakes per wake instead of 1", handshakes);
-        complain(
-                complaints,
-                awakeMiB - asleepMiB < (1 - TOLERANCE) * kv,
-                "asleep %.0f MiB came back of a KV cache of %.0f MiB",
-                awakeMiB - asleepMiB,
-                kv);
-        complain(
-                complaints,
-                wokenMiB - awakeMiB > TOLERANCE * kv,
-                "woken it holds %.0f MiB more than before",
-                wokenMiB - awakeMiB);
+        Judgement judgement = new Judgement();
+        judgement.outputs(checked, equal);
+        judgement.transfers(decode, prefill, checked + backgroundRequests);
+        judgement.handshakes(decode.handshakes(), cycles);
+        judgement.memory(awakeMiB, asleepMiB, wokenMiB, kvCacheMiB * sleepers.size());
         return new CaseResult(
                 name,
                 cycles,
@@ -110,18 +99,12 @@ final class SleepCase {
                 awakeMiB,
                 asleepMiB,
                 wokenMiB,
-                failed,
+                decode.failedTransfers() + prefill.failedTransfers(),
                 decode.reads(),
-                recomputed,
-                handshakes,
+                decode.computedPromptTokens() - checked - backgroundRequests,
+                decode.handshakes() / (double) cycles,
                 firstRequestMillis,
                 controlMillis,
-                complaints);
-    }
-
-    private static void complain(List<String> complaints, boolean wrong, String format, Object... values) {
-        if (wrong) {
-            complaints.add(String.format(Locale.ROOT, format, values));
-        }
+                judgement.complaints());
     }
 }
