@@ -38,7 +38,7 @@ final class PyOperators {
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
-            return a instanceof Long && b instanceof Long
+            return (a instanceof Long && b instanceof Long)
                     ? a.longValue() == b.longValue()
                     : a.doubleValue() == b.doubleValue();
         }
@@ -204,9 +204,9 @@ final class PyOperators {
                     if (b == 0) {
                         throw new ArithmeticException("division by zero");
                     }
-                    yield (double) a / b;
+                    yield (double) a / (double) b;
                 }
-                default -> b < 0 ? (Object) Math.pow(a, b) : (Object) power(a, b);
+                default -> b < 0 ? (Object) Math.pow((double) a, (double) b) : (Object) power(a, b);
             };
         } catch (ArithmeticException e) {
             throw ChatTemplateException.failed(
