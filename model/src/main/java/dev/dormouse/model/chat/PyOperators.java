@@ -204,7 +204,7 @@ final class PyOperators {
                     if (b == 0) {
                         throw new ArithmeticException("division by zero");
                     }
-                    yield (double) a / b;
+                    yield (double) a / (double) b;
                 }
                 default -> b < 0 ? (Object) Math.pow((double) a, (double) b) : (Object) power(a, b);
             };
