@@ -42,6 +42,7 @@ final class EngineCore {
     record Parts(
             Inbox inbox,
             Intake intake,
+            Lobby lobby,
             BlockManager blocks,
             Scheduler scheduler,
             RemoteKv remote,
@@ -71,6 +72,7 @@ final class EngineCore {
      */
     int step() {
         int work = takeCommands();
+        emptyLobby();
         if (parts.transitions().state().phase() == EngineState.Phase.FAILED) {
             return work + (parts.transitions().advance() ? 1 : 0);
         }
@@ -122,6 +124,7 @@ final class EngineCore {
         parts.transitions().close();
         Cleanup cleanup = new Cleanup();
         cleanup.run(parts.scheduler()::abortAll);
+        cleanup.run(this::emptyLobby);
         for (Command command : parts.inbox().close()) {
             cleanup.run(() -> refuse(command));
         }
@@ -140,6 +143,7 @@ final class EngineCore {
         parts.transitions().fail();
         Cleanup cleanup = new Cleanup();
         cleanup.run(() -> parts.scheduler().failAll("the engine has failed; restart it"));
+        cleanup.run(this::emptyLobby);
         cleanup.run(this::publishStatistics);
         cleanup.finish();
     }
@@ -152,7 +156,7 @@ final class EngineCore {
         List<Command> commands = parts.inbox().takeAll();
         for (Command command : commands) {
             switch (command) {
-                case Command.Submit submit -> submit(submit.request(), submit.listener());
+                case Command.Submit submit -> submit(submit);
                 case Command.Abort abort -> abort(abort.requestId());
                 case Command.Change change -> parts.transitions().enqueue(change);
                 case Command.Close _ -> closing = true;
@@ -161,12 +165,28 @@ final class EngineCore {
         return commands.size();
     }
 
-    private void submit(GenerationRequest request, GenerationListener listener) {
+    private void submit(Command.Submit submit) {
         String refusal = parts.transitions().refusal();
-        if (refusal != null) {
-            Sequence.tellRefused(listener, request.id(), FailureKind.UNAVAILABLE, refusal);
+        if (refusal == null) {
+            admit(submit.request(), submit.listener());
+        } else if (!parts.transitions().mayWake() || !parts.lobby().enter(submit)) {
+            refuse(submit, refusal);
+        }
+    }
+
+    /** Takes in who waited for the engine to wake, or sends them away if it never will. */
+    private void emptyLobby() {
+        if (parts.transitions().refusal() != null && parts.transitions().mayWake()) {
             return;
         }
+        for (Command.Submit next = parts.lobby().leave();
+                next != null;
+                next = parts.lobby().leave()) {
+            submit(next);
+        }
+    }
+
+    private void admit(GenerationRequest request, GenerationListener listener) {
         String fault = parts.intake().fault(request);
         if (fault == null) {
             parts.scheduler().add(parts.intake().accept(request, listener));
@@ -178,22 +198,25 @@ final class EngineCore {
 
     private void abort(String requestId) {
         Sequence sequence = parts.scheduler().find(requestId);
+        Command.@Nullable Submit waiting = parts.lobby().remove(requestId);
         if (sequence != null) {
             parts.scheduler().abort(sequence);
+        } else if (waiting != null) {
+            refuse(waiting, "the request was aborted while it waited for the engine to wake");
         }
     }
 
     private void refuse(Command command) {
         switch (command) {
-            case Command.Submit submit ->
-                    Sequence.tellRefused(
-                            submit.listener(),
-                            submit.request().id(),
-                            FailureKind.UNAVAILABLE,
-                            "the engine is closed");
+            case Command.Submit submit -> refuse(submit, "the engine is closed");
             case Command.Change change -> Transitions.refuseClosed(change);
             case Command.Abort _, Command.Close _ -> {}
         }
+    }
+
+    private static void refuse(Command.Submit submit, String why) {
+        Sequence.tellRefused(
+                submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
     }
 
     private int takeReports() {
@@ -267,7 +290,7 @@ final class EngineCore {
                 .publish(
                         new StatisticsBoard.Snapshot(
                                 parts.scheduler().runningCount(),
-                                parts.scheduler().waitingCount(),
+                                parts.scheduler().waitingCount() + parts.lobby().size(),
                                 parts.remote().receivingCount(),
                                 parts.remote().heldCount(),
                                 parts.blocks().blocks(),

@@ -66,7 +66,9 @@ public final class Engines {
             Tokenizer tokenizer,
             @Nullable ConnectorHalves connector) {
         Text text = new Text(tokenizer.endOfGeneration(), () -> decoder(tokenizer.decoder()));
-        return assemble(config, ranks, text, connector, Surroundings.real());
+        LocalEngine engine = assemble(config, ranks, text, connector, Surroundings.real());
+        engine.start();
+        return engine;
     }
 
     private static TextDecoder decoder(IncrementalDecoder decoder) {
@@ -137,6 +139,8 @@ public final class Engines {
                         new EngineCore.Parts(
                                 inbox,
                                 intake,
+                                new Lobby(
+                                        config.holdRequestsWhileAsleep() ? config.maxWaiting() : 0),
                                 blocks,
                                 scheduler,
                                 remote,

@@ -105,6 +105,11 @@ final class Transitions {
         };
     }
 
+    /** Whether a request that cannot be taken now may be taken some time. */
+    boolean mayWake() {
+        return phase != Phase.FAILED && phase != Phase.CLOSED;
+    }
+
     void enqueue(Command.Change change) {
         queue.addLast(change);
     }

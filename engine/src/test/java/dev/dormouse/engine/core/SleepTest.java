@@ -440,6 +440,7 @@ final class SleepTest {
                         roomy.maxWaiting(),
                         true,
                         false,
+                        false,
                         true,
                         false);
         try (EngineHarness engine = new EngineHarness(noSleep, connector).opened()) {
