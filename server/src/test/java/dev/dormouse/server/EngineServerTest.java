@@ -415,7 +415,12 @@ class EngineServerTest {
                                     .getBytes(StandardCharsets.US_ASCII));
             assertThat(socket.getInputStream().read()).isEqualTo('H');
         }
-        server.close();
-        dev.dormouse.testkit.Await.until("the abort", () -> engine.aborted.size() == 1);
+        dev.dormouse.testkit.Await.until(
+                "the abort",
+                () -> {
+                    engine.listeners.getFirst().onEvent(new Tokens("a", List.of(1), List.of()));
+                    return !engine.aborted.isEmpty();
+                });
+        assertThat(engine.aborted).containsExactly(engine.requests.getFirst().id());
     }
 }

@@ -28,6 +28,7 @@ final class FakeEngine implements Engine {
             new ModelConfig("fake", "llama", 49152, 8, 1, 1, 1, 8, 8, 4096, 8, 10000f, 1e-5f);
 
     final List<GenerationRequest> requests = new CopyOnWriteArrayList<>();
+    final List<GenerationListener> listeners = new CopyOnWriteArrayList<>();
     final List<String> aborted = new CopyOnWriteArrayList<>();
     final List<String> transitions = new CopyOnWriteArrayList<>();
     volatile Function<GenerationRequest, List<GenerationEvent>> script = request -> List.of();
@@ -42,6 +43,7 @@ final class FakeEngine implements Engine {
 
     @Override
     public void submit(GenerationRequest request, GenerationListener listener) {
+        listeners.add(listener);
         requests.add(request);
         script.apply(request).forEach(listener::onEvent);
     }
