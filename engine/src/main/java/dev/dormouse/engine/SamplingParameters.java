@@ -86,6 +86,25 @@ public record SamplingParameters(
                 0, 0, 1, 0, null, 1, 0, 0, maxTokens, 0, List.of(), Set.of(), false, null);
     }
 
+    /** The same with another seed. */
+    public SamplingParameters withSeed(long other) {
+        return new SamplingParameters(
+                temperature,
+                topK,
+                topP,
+                minP,
+                other,
+                repetitionPenalty,
+                presencePenalty,
+                frequencyPenalty,
+                maxTokens,
+                minTokens,
+                stop,
+                stopTokenIds,
+                ignoreEos,
+                logprobs);
+    }
+
     private static void require(boolean holds, String field, @Nullable Object value, String range) {
         if (!holds) {
             throw new IllegalArgumentException(field + " is " + value + ", but must be " + range);

@@ -77,6 +77,7 @@ public final class Libc {
     private static final int SC_PAGESIZE = 30;
     private static final int RLIMIT_MEMLOCK = 8;
     private static final int NO_FILE = -1;
+    private static final long SIGACTION_BYTES = 256;
 
     private static final SymbolBinder BINDER = SymbolBinder.ofLibc();
 
@@ -116,6 +117,12 @@ public final class Libc {
     // int malloc_trim(size_t pad);
     private static final MethodHandle MALLOC_TRIM =
             BINDER.function("malloc_trim", JAVA_INT, JAVA_LONG);
+
+    // void free(void *ptr);
+    private static final MethodHandle FREE = BINDER.procedure("free", ADDRESS);
+    // int sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
+    private static final MethodHandle SIGACTION =
+            BINDER.errnoFunction("sigaction", JAVA_INT, JAVA_INT, ADDRESS, ADDRESS);
 
     private Libc() {}
 
@@ -306,6 +313,38 @@ public final class Libc {
     public static boolean trimHeap() {
         try {
             return (int) MALLOC_TRIM.invokeExact(0L) != 0;
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /**
+     * Frees what native code allocated with malloc and gave away. Nothing may use it afterwards.
+     *
+     * @param allocation the address that malloc returned, or null's
+     */
+    public static void free(MemorySegment allocation) {
+        try {
+            FREE.invokeExact(allocation);
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /**
+     * The function that handles a signal in this process, as a plain number to compare: 0 for the
+     * default action, 1 for none.
+     *
+     * @param signal a number of {@code signal.h}
+     */
+    public static long signalHandler(int signal) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment errno = CapturedErrno.allocate(arena);
+            // glibc: struct sigaction is 152 bytes and starts with the handler
+            MemorySegment action = arena.allocate(SIGACTION_BYTES, ADDRESS.byteAlignment());
+            int result = (int) SIGACTION.invokeExact(errno, signal, MemorySegment.NULL, action);
+            check(result, "sigaction", errno, () -> "signal=" + signal);
+            return action.get(JAVA_LONG, 0);
         } catch (Throwable t) {
             throw Downcall.rethrow(t);
         }

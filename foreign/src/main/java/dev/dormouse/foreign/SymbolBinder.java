@@ -11,6 +11,7 @@ import java.lang.invoke.MethodType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Binds the functions of one library, all or nothing.
@@ -27,10 +28,10 @@ public final class SymbolBinder {
 
     private final String libraryName;
     private final SymbolLookup lookup;
-    private final Optional<String> absence;
+    private final @Nullable String absence;
     private final List<String> missing = new ArrayList<>();
 
-    SymbolBinder(String libraryName, SymbolLookup lookup, Optional<String> absence) {
+    SymbolBinder(String libraryName, SymbolLookup lookup, @Nullable String absence) {
         this.libraryName = libraryName;
         this.lookup = lookup;
         this.absence = absence;
@@ -38,7 +39,7 @@ public final class SymbolBinder {
 
     /** The functions of libc, which every process has. */
     static SymbolBinder ofLibc() {
-        return new SymbolBinder("libc", LINKER.defaultLookup(), Optional.empty());
+        return new SymbolBinder("libc", LINKER.defaultLookup(), null);
     }
 
     /** A function that returns a value. */
@@ -65,8 +66,8 @@ public final class SymbolBinder {
      * @throws NativeLibraryException naming what was tried, or all missing functions
      */
     public void verify() {
-        if (absence.isPresent()) {
-            throw new NativeLibraryException(absence.get());
+        if (absence != null) {
+            throw new NativeLibraryException(absence);
         }
         if (!missing.isEmpty()) {
             throw new NativeLibraryException(

@@ -123,4 +123,11 @@ class LibcTest {
         assertThatThrownBy(() -> Libc.mapOver(heap, READ_WRITE, Libc.MAP_PRIVATE, -1, 0))
                 .isInstanceOf(IllegalArgumentException.class);
     }
+
+    @Test
+    void theSegmentationFaultHandlerBelongsToTheJvm() {
+        assertThat(Libc.signalHandler(11)).isNotIn(0L, 1L);
+        assertThatThrownBy(() -> Libc.signalHandler(9999))
+                .hasMessage("sigaction failed: signal=9999: EINVAL");
+    }
 }

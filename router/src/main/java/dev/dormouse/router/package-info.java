@@ -1,4 +1,11 @@
-/** The prefill/decode router. */
+/**
+ * The prefill/decode router: an HTTP proxy that asks a prefill engine for a prompt's KV and a
+ * decode engine for the answer.
+ *
+ * <p>Entry point: {@link dev.dormouse.router.Router}. A request runs on the virtual thread of its
+ * client's connection, from {@code FrontDoor} through {@code CompletionHandler} (the two legs),
+ * {@code Leg} (choice of an engine), {@code UpstreamCall} (one exchange) to {@code ResponseRelay}.
+ */
 @NullMarked
 package dev.dormouse.router;
 

@@ -1,6 +1,7 @@
 package dev.dormouse.engine.core;
 
 import dev.dormouse.connector.SchedulerConnector;
+import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.engine.kv.BlockManager;
@@ -8,6 +9,8 @@ import dev.dormouse.engine.output.TextDecoder;
 import dev.dormouse.foreign.Libc;
 import dev.dormouse.model.KvCacheShape;
 import dev.dormouse.model.LanguageModel;
+import dev.dormouse.model.tokenizer.IncrementalDecoder;
+import dev.dormouse.model.tokenizer.Tokenizer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -48,6 +51,37 @@ public final class Engines {
      * @param decoders makes a decoder for each sequence
      */
     record Text(Set<Integer> endTokens, Supplier<TextDecoder> decoders) {}
+
+    /**
+     * Starts an engine: takes its memory, reads the weights, registers and publishes its KV cache.
+     *
+     * @param ranks one model per rank; the engine owns and closes them
+     * @param tokenizer the model's
+     * @param connector moves KV to and from other engines, or null for an engine that works alone
+     * @throws IllegalArgumentException if the settings do not fit the model
+     */
+    public static Engine start(
+            EngineConfig config,
+            List<LanguageModel> ranks,
+            Tokenizer tokenizer,
+            @Nullable ConnectorHalves connector) {
+        Text text = new Text(tokenizer.endOfGeneration(), () -> decoder(tokenizer.decoder()));
+        return assemble(config, ranks, text, connector, Surroundings.real());
+    }
+
+    private static TextDecoder decoder(IncrementalDecoder decoder) {
+        return new TextDecoder() {
+            @Override
+            public String push(int tokenId) {
+                return decoder.push(tokenId);
+            }
+
+            @Override
+            public String finish() {
+                return decoder.finish();
+            }
+        };
+    }
 
     /** An engine that is not started: its loop may also be driven step by step. */
     static LocalEngine assemble(

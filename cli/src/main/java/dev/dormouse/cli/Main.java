@@ -1,0 +1,61 @@
+package dev.dormouse.cli;
+
+import dev.dormouse.cli.doctor.Doctor;
+import java.io.PrintWriter;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.HelpCommand;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParseResult;
+import picocli.CommandLine.Spec;
+
+/** The {@code dormouse} command. Each subcommand is one class, named in the list below. */
+@Command(
+        name = "dormouse",
+        description =
+                "Serves language models with prefill and decode in separate engines that can sleep.",
+        subcommands = {Doctor.class, VersionCommand.class, HelpCommand.class},
+        mixinStandardHelpOptions = true,
+        versionProvider = VersionCommand.Text.class,
+        synopsisSubcommandLabel = "COMMAND",
+        footer = {
+            "",
+            "The launcher itself answers:",
+            "  test [MAVEN ARGUMENT...]  Run all tests.",
+            "  env                       Print the variables that an IDE needs to run the tests.",
+            "",
+            "`dormouse help COMMAND` explains a command."
+        })
+public final class Main implements Runnable {
+    @Spec private CommandSpec spec;
+
+    private Main() {}
+
+    /** Exits with 0 on success, 1 when a command failed, 2 when it was misused. */
+    public static void main(String[] arguments) {
+        System.exit(commandLine().execute(arguments));
+    }
+
+    /** The command with all its subcommands; callers may redirect its output. */
+    static CommandLine commandLine() {
+        return new CommandLine(new Main()).setExecutionExceptionHandler(Main::report);
+    }
+
+    /** Called for {@code dormouse} without a subcommand. */
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "which command?");
+    }
+
+    /** A failure's message is written for the user; its stack trace is for whoever asks for it. */
+    private static int report(Exception failure, CommandLine command, ParseResult ignored) {
+        PrintWriter err = command.getErr();
+        err.println("dormouse: " + (failure.getMessage() == null ? failure : failure.getMessage()));
+        if (Boolean.getBoolean("dormouse.stacktrace")) {
+            failure.printStackTrace(err);
+        }
+        err.flush();
+        return CommandLine.ExitCode.SOFTWARE;
+    }
+}

@@ -1,0 +1,126 @@
+package dev.dormouse.cli.demo;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * One process of the demonstration: this JVM's own command, with another subcommand.
+ *
+ * <p>A child ends when its standard input closes, so it outlives its parent in no case, not even if
+ * the parent is killed.
+ */
+final class ChildProcess implements AutoCloseable {
+    /** What a serving process prints once it answers requests. */
+    private static final Pattern READY =
+            Pattern.compile("^Listening on (http://\\S+)", Pattern.MULTILINE);
+
+    private static final Duration READY_LIMIT = Duration.ofSeconds(90);
+    private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
+    private static final long POLL_MILLIS = 50;
+
+    private final String name;
+    private final Process process;
+    private final Path log;
+
+    private ChildProcess(String name, Process process, Path log) {
+        this.name = name;
+        this.process = process;
+        this.log = log;
+    }
+
+    /** Starts a child; its output goes to {@code NAME.log} in {@code logs}. */
+    static ChildProcess start(String name, Path logs, List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(ProcessHandle.current().info().command().orElse("java"));
+        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        command.addAll(
+                List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
+        command.addAll(arguments);
+        command.add("--exit-with-parent");
+        Path log = logs.resolve(name + ".log");
+        try {
+            Process process =
+                    new ProcessBuilder(command)
+                            .redirectErrorStream(true)
+                            .redirectOutput(log.toFile())
+                            .start();
+            return new ChildProcess(name, process, log);
+        } catch (IOException e) {
+            throw new DemoFailure("cannot start " + name + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Waits until the child says where it listens. */
+    URI awaitReady() {
+        long deadline = System.nanoTime() + READY_LIMIT.toNanos();
+        while (System.nanoTime() - deadline < 0) {
+            String output = output();
+            Matcher ready = READY.matcher(output);
+            if (ready.find()) {
+                return URI.create(ready.group(1));
+            }
+            if (!process.isAlive()) {
+                throw new DemoFailure(
+                        name
+                                + " ended with status "
+                                + process.exitValue()
+                                + " while starting:\n"
+                                + output);
+            }
+            pause();
+        }
+        throw new DemoFailure(
+                name + " was not ready within " + READY_LIMIT.toSeconds() + " s:\n" + output());
+    }
+
+    String name() {
+        return name;
+    }
+
+    long pid() {
+        return process.pid();
+    }
+
+    boolean isAlive() {
+        return process.isAlive();
+    }
+
+    private String output() {
+        try {
+            return Files.readString(log);
+        } catch (IOException e) {
+            throw new DemoFailure("cannot read " + log + ": " + e.getMessage(), e);
+        }
+    }
+
+    @Override
+    public void close() {
+        process.destroy();
+        try {
+            if (!process.waitFor(STOP_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+                process.destroyForcibly();
+            }
+        } catch (InterruptedException e) {
+            process.destroyForcibly();
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void pause() {
+        try {
+            TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new DemoFailure("interrupted", e);
+        }
+    }
+}

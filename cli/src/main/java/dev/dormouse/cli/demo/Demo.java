@@ -1,0 +1,157 @@
+package dev.dormouse.cli.demo;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** The demonstration from start to end. */
+final class Demo {
+    private static final int LOAD_CONCURRENCY = 8;
+    private static final int LOAD_ROUNDS = 2;
+
+    private final DemoOptions options;
+    private final Progress progress;
+    private final Path logs;
+
+    Demo(DemoOptions options, Progress progress, Path logs) {
+        this.options = options;
+        this.progress = progress;
+        this.logs = logs;
+    }
+
+    DemoReport run() {
+        List<String> prompts = DemoPrompts.first(options.prompts());
+        progress.say("starting an engine that never sleeps");
+        Oracle oracle;
+        String model;
+        try (ChildProcess process = Fleet.startOracle(options, logs)) {
+            Endpoint engine = new Endpoint("oracle", process.awaitReady());
+            model = Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();
+            progress.say("asking it " + prompts.size() + " prompts of " + model);
+            oracle = Oracle.ask(engine, prompts, options.tokens());
+        }
+        progress.say("starting prefill engine, decode engine and router");
+        try (Fleet fleet = Fleet.start(options, logs)) {
+            return run(fleet, oracle, model);
+        }
+    }
+
+    private DemoReport run(Fleet fleet, Oracle oracle, String model) {
+        List<CaseResult> cases = new ArrayList<>();
+        CaseResult awake = awake(fleet, oracle);
+        cases.add(awake);
+        DemoReport.Blindness blindness = blindness(fleet, oracle);
+        cases.addAll(new SleepCases(fleet, oracle, options, progress, awake.controlMillis()).run());
+        cases.add(underLoad(fleet, oracle, awake.controlMillis()));
+        return new DemoReport(model, "nixl", blindness, cases);
+    }
+
+    /**
+     * The control: both engines awake. The first prompt meets an unknown peer, so one handshake is
+     * right.
+     */
+    private CaseResult awake(Fleet fleet, Oracle oracle) {
+        progress.say("awake: every prompt through prefill, transfer and decode");
+        Counters before = fleet.decode().counters();
+        Oracle.Check check = oracle.check(fleet.router());
+        Counters decode = fleet.decode().counters().minus(before);
+        int checked = oracle.prompts().size();
+        Judgement judgement = new Judgement();
+        judgement.outputs(checked, check.equal());
+        judgement.transfers(decode, fleet.prefill().counters(), checked);
+        judgement.handshakes(decode.handshakes(), 1);
+        return new CaseResult(
+                "awake",
+                0,
+                checked,
+                check.equal(),
+                0,
+                0,
+                0,
+                decode.failedTransfers(),
+                decode.reads(),
+                decode.computedPromptTokens() - checked,
+                decode.handshakes(),
+                check.millis().getFirst(),
+                check.medianMillis(),
+                judgement.complaints());
+    }
+
+    /** Decodes each prompt from the KV of another one; the outputs must be able to show it. */
+    private DemoReport.Blindness blindness(Fleet fleet, Oracle oracle) {
+        progress.say("blindness check: reading another prompt's KV on purpose");
+        List<String> prompts = oracle.prompts();
+        int equal = 0;
+        for (int i = 0; i < prompts.size(); i++) {
+            JsonNode other = fleet.prefill().endpoint().prefill(longerThan(prompts, i));
+            List<Integer> tokens =
+                    fleet.decode()
+                            .endpoint()
+                            .complete(prompts.get(i), oracle.tokens(), other)
+                            .tokens();
+            equal += tokens.equals(oracle.answers().get(i)) ? 1 : 0;
+        }
+        return new DemoReport.Blindness(prompts.size(), equal);
+    }
+
+    /** The next prompt with two passages more, so that its blocks cover any other prompt's. */
+    private static String longerThan(List<String> prompts, int index) {
+        int count = prompts.size();
+        return prompts.get((index + 1) % count) + "\n\n" + prompts.get((index + 2) % count);
+    }
+
+    /**
+     * The prefill engine falls asleep while requests keep coming, and is woken some seconds later.
+     */
+    private CaseResult underLoad(Fleet fleet, Oracle oracle, double controlMillis) {
+        progress.say("sleep-under-load: requests go on while the prefill engine sleeps");
+        EngineUnderTest prefill = fleet.prefill();
+        int requests = oracle.prompts().size() * LOAD_ROUNDS;
+        Judgement underLoad = new Judgement();
+        CaseResult after =
+                new SleepCase(
+                                "sleep-under-load",
+                                fleet,
+                                oracle,
+                                List.of(prefill),
+                                options.kvCacheMiB(),
+                                controlMillis)
+                        .withBackground(requests)
+                        .run(
+                                1,
+                                new SleepCase.Cycle() {
+                                    private final Load load =
+                                            new Load(
+                                                    fleet.router(),
+                                                    oracle,
+                                                    requests,
+                                                    LOAD_CONCURRENCY);
+
+                                    @Override
+                                    public void sleep() {
+                                        prefill.sleep(1, "wait");
+                                    }
+
+                                    @Override
+                                    public void wake() {
+                                        pause();
+                                        prefill.wake();
+                                        underLoad.errors(load.awaitErrors(), requests);
+                                        load.close();
+                                    }
+                                },
+                                progress);
+        return after.withComplaints(underLoad.complaints());
+    }
+
+    private void pause() {
+        try {
+            TimeUnit.SECONDS.sleep(options.asleepSeconds());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new DemoFailure("interrupted", e);
+        }
+    }
+}

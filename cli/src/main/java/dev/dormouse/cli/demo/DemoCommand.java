@@ -1,0 +1,137 @@
+package dev.dormouse.cli.demo;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code dormouse demo}. */
+@Command(
+        name = "demo",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Shows that sleep costs no token.",
+            "",
+            "Starts a prefill engine, a decode engine and a router as processes of their own, puts the engines to sleep and"
+                    + " wakes them in every way, and compares each output token by token with an engine that never slept."
+        },
+        exitCodeListHeading = "%nExit status:%n",
+        exitCodeList = {
+            "0:Every output equal, nothing failed, one handshake per wake, all memory back.",
+            "1:Something is wrong; the report says what."
+        })
+public final class DemoCommand implements Callable<Integer> {
+    private static final int QUICK_PROMPTS = 3;
+    private static final int QUICK_TOKENS = 12;
+
+    @Spec private CommandSpec spec;
+
+    @Option(
+            names = "--prompts",
+            paramLabel = "N",
+            description = "Prompts per check (default: 10; quick: 3).")
+    private @Nullable Integer prompts;
+
+    @Option(
+            names = "--tokens",
+            paramLabel = "N",
+            description = "Tokens per output (default: 24; quick: 12).")
+    private @Nullable Integer tokens;
+
+    @Option(
+            names = "--cycles",
+            paramLabel = "N",
+            description = "Cycles of the repeated cases (default: 3; quick: 1).")
+    private @Nullable Integer cycles;
+
+    @Option(
+            names = "--kv-cache-mib",
+            paramLabel = "MIB",
+            defaultValue = "256",
+            description = "KV cache of each engine (default: ${DEFAULT-VALUE}).")
+    private int kvCacheMiB;
+
+    @Option(
+            names = "--quick",
+            description = "The same cases, small: under 45 seconds on two cores.")
+    private boolean quick;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the report as JSON, too.")
+    private @Nullable Path json;
+
+    @Option(
+            names = "--keep-logs",
+            paramLabel = "DIR",
+            description = "Keep the processes' logs here.")
+    private @Nullable Path logs;
+
+    /** Made by picocli. */
+    public DemoCommand() {}
+
+    @Override
+    public Integer call() throws IOException {
+        DemoOptions options = options();
+        Path directory =
+                options.logs() != null
+                        ? Files.createDirectories(options.logs())
+                        : Files.createTempDirectory("dormouse-demo");
+        try {
+            Progress progress = new Progress(System.err);
+            DemoReport report = new Demo(options, progress, directory).run();
+            progress.say("done");
+            System.out.println(report.toTable());
+            if (options.json() != null) {
+                Files.writeString(options.json(), report.toJson() + System.lineSeparator());
+            }
+            return report.ok() ? 0 : 1;
+        } finally {
+            if (options.logs() == null) {
+                delete(directory);
+            }
+        }
+    }
+
+    private DemoOptions options() {
+        return new DemoOptions(
+                within(
+                        "--prompts",
+                        prompts,
+                        quick ? QUICK_PROMPTS : 10,
+                        3,
+                        DemoPrompts.available()),
+                within("--tokens", tokens, quick ? QUICK_TOKENS : 24, 1, 256),
+                within("--cycles", cycles, quick ? 1 : 3, 1, 1000),
+                within("--kv-cache-mib", kvCacheMiB, kvCacheMiB, 64, 1 << 20),
+                quick ? 2 : 5,
+                json,
+                logs);
+    }
+
+    private int within(String option, @Nullable Integer given, int standard, int least, int most) {
+        int value = given == null ? standard : given;
+        if (value < least || value > most) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    option + " is " + value + ", but must be between " + least + " and " + most);
+        }
+        return value;
+    }
+
+    private static void delete(Path directory) throws IOException {
+        try (Stream<Path> files = Files.walk(directory)) {
+            List<Path> deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
+            for (Path file : deepestFirst) {
+                Files.deleteIfExists(file);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package dev.dormouse.cli.demo;
+
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How much the demonstration does.
+ *
+ * @param prompts prompts per check
+ * @param tokens tokens generated per prompt
+ * @param cycles sleep and wake cycles of the repeated cases
+ * @param kvCacheMiB KV cache of each engine
+ * @param asleepSeconds how long the prefill engine sleeps under load
+ * @param json where to write the report, or null
+ * @param logs where to keep the processes' logs, or null
+ */
+record DemoOptions(
+        int prompts,
+        int tokens,
+        int cycles,
+        int kvCacheMiB,
+        int asleepSeconds,
+        @Nullable Path json,
+        @Nullable Path logs) {}

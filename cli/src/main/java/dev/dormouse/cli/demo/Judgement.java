@@ -1,0 +1,65 @@
+package dev.dormouse.cli.demo;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+/** Collects, in words, what is wrong with a case. */
+final class Judgement {
+    /** How much of the KV cache's size may be missing, or too much. */
+    private static final double TOLERANCE = 0.05;
+
+    private final List<String> complaints = new ArrayList<>();
+
+    /** Every output must equal the oracle's. */
+    void outputs(int checked, int equal) {
+        complain(equal != checked, "%d of %d outputs differ", checked - equal, checked);
+    }
+
+    /**
+     * Every prompt must be read from the prefill engine, exactly once, and nothing of it but its
+     * last token computed.
+     */
+    void transfers(Counters decode, Counters prefill, int prompts) {
+        long failed = decode.failedTransfers() + prefill.failedTransfers();
+        complain(failed != 0, "%d transfers failed", failed);
+        complain(
+                decode.reads() != prompts,
+                "%d remote reads for %d prompts",
+                decode.reads(),
+                prompts);
+        long recomputed = decode.computedPromptTokens() - prompts;
+        complain(recomputed != 0, "the decode engine computed %d prompt tokens itself", recomputed);
+    }
+
+    void handshakes(long seen, long expected) {
+        complain(seen != expected, "%d handshakes instead of %d", seen, expected);
+    }
+
+    /** Asleep the KV cache must be gone; woken it must be there, and only once. */
+    void memory(double awakeMiB, double asleepMiB, double wokenMiB, double kvCacheMiB) {
+        complain(
+                awakeMiB - asleepMiB < (1 - TOLERANCE) * kvCacheMiB,
+                "asleep only %.0f MiB of a KV cache of %.0f MiB came back",
+                awakeMiB - asleepMiB,
+                kvCacheMiB);
+        complain(
+                wokenMiB - awakeMiB > TOLERANCE * kvCacheMiB,
+                "woken it holds %.0f MiB more than before",
+                wokenMiB - awakeMiB);
+    }
+
+    void errors(int errors, int requests) {
+        complain(errors != 0, "%d of %d requests failed", errors, requests);
+    }
+
+    List<String> complaints() {
+        return List.copyOf(complaints);
+    }
+
+    private void complain(boolean wrong, String format, Object... values) {
+        if (wrong) {
+            complaints.add(String.format(Locale.ROOT, format, values));
+        }
+    }
+}

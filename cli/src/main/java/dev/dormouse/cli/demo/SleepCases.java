@@ -1,0 +1,100 @@
+package dev.dormouse.cli.demo;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The cases in which engines sleep idle: each engine, both, tags in either order, and the KV cache
+ * alone.
+ */
+final class SleepCases {
+    private final Fleet fleet;
+    private final Oracle oracle;
+    private final DemoOptions options;
+    private final Progress progress;
+    private final double controlMillis;
+
+    SleepCases(
+            Fleet fleet,
+            Oracle oracle,
+            DemoOptions options,
+            Progress progress,
+            double controlMillis) {
+        this.fleet = fleet;
+        this.oracle = oracle;
+        this.options = options;
+        this.progress = progress;
+        this.controlMillis = controlMillis;
+    }
+
+    List<CaseResult> run() {
+        EngineUnderTest prefill = fleet.prefill();
+        EngineUnderTest decode = fleet.decode();
+        List<EngineUnderTest> both = List.of(prefill, decode);
+        List<CaseResult> results = new ArrayList<>();
+        results.add(
+                run("sleep-decode", List.of(decode), options.cycles(), plain(List.of(decode), 1)));
+        results.add(
+                run(
+                        "sleep-prefill",
+                        List.of(prefill),
+                        options.cycles(),
+                        plain(List.of(prefill), 1)));
+        results.add(run("sleep-both", both, options.cycles(), plain(both, 2)));
+        results.add(run("wake-weights-first", both, 1, byTag(both, "weights", "kv_cache")));
+        results.add(run("wake-kv-first", both, 1, byTag(both, "kv_cache", "weights")));
+        results.add(run("release-kv", both, 1, kvCacheOnly(both)));
+        return results;
+    }
+
+    private CaseResult run(
+            String name, List<EngineUnderTest> sleepers, int cycles, SleepCase.Cycle cycle) {
+        return new SleepCase(name, fleet, oracle, sleepers, options.kvCacheMiB(), controlMillis)
+                .run(cycles, cycle, progress);
+    }
+
+    private static SleepCase.Cycle plain(List<EngineUnderTest> sleepers, int level) {
+        return new SleepCase.Cycle() {
+            @Override
+            public void sleep() {
+                sleepers.forEach(engine -> engine.sleep(level, "wait"));
+            }
+
+            @Override
+            public void wake() {
+                sleepers.forEach(EngineUnderTest::wake);
+            }
+        };
+    }
+
+    /** Level 2, so that the weights really have to come back. */
+    private static SleepCase.Cycle byTag(
+            List<EngineUnderTest> sleepers, String first, String second) {
+        return new SleepCase.Cycle() {
+            @Override
+            public void sleep() {
+                sleepers.forEach(engine -> engine.sleep(2, "wait"));
+            }
+
+            @Override
+            public void wake() {
+                sleepers.forEach(engine -> engine.wake(first, true));
+                sleepers.forEach(engine -> engine.wake(second, false));
+            }
+        };
+    }
+
+    private static SleepCase.Cycle kvCacheOnly(List<EngineUnderTest> sleepers) {
+        return new SleepCase.Cycle() {
+            @Override
+            public void sleep() {
+                sleepers.forEach(EngineUnderTest::releaseKvCache);
+            }
+
+            @Override
+            public void wake() {
+                sleepers.forEach(EngineUnderTest::wakeKvCacheAndResume);
+            }
+        };
+    }
+}

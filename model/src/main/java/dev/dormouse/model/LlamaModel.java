@@ -1,0 +1,119 @@
+package dev.dormouse.model;
+
+import dev.dormouse.model.gguf.GgufFile;
+import dev.dormouse.model.kernel.ComputeThreads;
+import dev.dormouse.model.kernel.Kernels;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+
+/**
+ * A model of the Llama architecture: RMS norm, rotary grouped-query attention, gated feed-forward.
+ *
+ * <p>A row's logits depend on the tokens before it and on nothing else, bit for bit: neither on the
+ * other rows of its steps, nor on how its sequence was cut into chunks, nor on blocks, threads or
+ * vector width.
+ */
+public final class LlamaModel implements LanguageModel {
+    private static final System.Logger LOG = System.getLogger("dormouse.model");
+
+    private final ModelConfig config;
+    private final LlamaWeights layout;
+    private final WeightLoader loader;
+    private final ComputeThreads threads;
+    private final LlamaForward forward;
+
+    private LlamaModel(
+            ModelConfig config, GgufFile file, LlamaWeights layout, Kernels kernels, int count) {
+        this.config = config;
+        this.layout = layout;
+        loader = new WeightLoader(file, layout);
+        threads = new ComputeThreads(count);
+        forward = new LlamaForward(config, layout, kernels, threads);
+    }
+
+    /**
+     * Opens the model in a file. The file stays the caller's, who keeps it open as long as weights
+     * may be loaded.
+     *
+     * @param threads that compute, the one that calls {@link #forward} among them
+     * @throws ModelException if the file is not a plain Llama model
+     */
+    public static LlamaModel open(GgufFile file, int threads) {
+        return open(file, threads, Kernels.best());
+    }
+
+    static LlamaModel open(GgufFile file, int threads, Kernels kernels) {
+        ModelConfig config = LlamaConfig.read(file);
+        LlamaWeights layout = new LlamaWeights(file, config);
+        LOG.log(
+                System.Logger.Level.INFO,
+                "opened model name=\"{0}\" weightBytes={1} kernels={2} threads={3}",
+                config.name(),
+                Long.toString(layout.lengthBytes()),
+                kernels.name(),
+                threads);
+        return new LlamaModel(config, file, layout, kernels, threads);
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public long weightBytes() {
+        return layout.lengthBytes();
+    }
+
+    @Override
+    public void loadWeights(MemorySegment target) {
+        requireWeights(target);
+        if (target.isReadOnly()) {
+            throw new IllegalArgumentException("load weights: the target is read-only");
+        }
+        loader.load(target, threads);
+    }
+
+    @Override
+    public Logits forward(List<SequenceChunk> batch, MemorySegment weights, PagedKv kv) {
+        requireWeights(weights);
+        requireCache(kv);
+        return forward.run(StepBatch.of(batch, config, kv), weights, kv);
+    }
+
+    private void requireWeights(MemorySegment weights) {
+        if (weights.byteSize() != weightBytes()) {
+            throw new IllegalArgumentException(
+                    "weight region: %d bytes, must be %d"
+                            .formatted(weights.byteSize(), weightBytes()));
+        }
+        requireShared("weight region", weights);
+    }
+
+    private void requireCache(PagedKv kv) {
+        KvCacheShape shape = kv.shape();
+        KvCacheShape expected = config.kvCacheShape(shape.blockTokens(), shape.type());
+        if (!shape.equals(expected)) {
+            throw new IllegalArgumentException(
+                    "KV view: shape %s, this model needs %s".formatted(shape, expected));
+        }
+        for (MemorySegment layer : kv.layers()) {
+            if (layer.isReadOnly()) {
+                throw new IllegalArgumentException("KV view: a region is read-only");
+            }
+            requireShared("KV view", layer);
+        }
+    }
+
+    private void requireShared(String what, MemorySegment segment) {
+        if (!segment.scope().isAlive() || !threads.allThreads(segment::isAccessibleBy)) {
+            throw new IllegalArgumentException(
+                    what + ": not alive, or not accessible by the compute threads; use a shared arena");
+        }
+    }
+
+    @Override
+    public void close() {
+        threads.close();
+    }
+}

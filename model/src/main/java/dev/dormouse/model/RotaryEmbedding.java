@@ -1,0 +1,52 @@
+package dev.dormouse.model;
+
+/**
+ * Rotates pairs of neighbouring elements by angles that grow with the position.
+ *
+ * <p>This is llama.cpp's "NORM" order: a GGUF file of the Llama architecture holds query and key
+ * rows permuted for it. Angles are computed in double precision by {@link StrictMath}, so they are
+ * the same on every machine.
+ */
+final class RotaryEmbedding {
+    private final double[] frequencies;
+    private float[] cosines = new float[0];
+    private float[] sines = new float[0];
+
+    RotaryEmbedding(int dimensions, float base) {
+        frequencies = new double[dimensions / 2];
+        for (int i = 0; i < frequencies.length; i++) {
+            frequencies[i] = StrictMath.pow(base, -2.0 * i / dimensions);
+        }
+    }
+
+    /** Makes room for the angles of {@code rows} rows. */
+    void reshape(int rows) {
+        int angles = Math.multiplyExact(rows, frequencies.length);
+        if (cosines.length < angles) {
+            cosines = new float[angles];
+            sines = new float[angles];
+        }
+    }
+
+    /** Computes a row's angles. */
+    void prepare(int row, int position) {
+        for (int i = 0; i < frequencies.length; i++) {
+            double angle = position * frequencies[i];
+            cosines[row * frequencies.length + i] = (float) StrictMath.cos(angle);
+            sines[row * frequencies.length + i] = (float) StrictMath.sin(angle);
+        }
+    }
+
+    /** Rotates the head that starts at {@code offset}, by the angles of {@code row}. */
+    void rotate(float[] values, int offset, int row) {
+        int angles = row * frequencies.length;
+        for (int i = 0; i < frequencies.length; i++) {
+            float cosine = cosines[angles + i];
+            float sine = sines[angles + i];
+            float first = values[offset + 2 * i];
+            float second = values[offset + 2 * i + 1];
+            values[offset + 2 * i] = first * cosine - second * sine;
+            values[offset + 2 * i + 1] = first * sine + second * cosine;
+        }
+    }
+}

@@ -1,0 +1,99 @@
+package dev.dormouse.model;
+
+import dev.dormouse.model.gguf.GgufFile;
+import dev.dormouse.model.kernel.ComputeThreads;
+import dev.dormouse.model.kernel.MatrixPacker;
+import dev.dormouse.model.kernel.PackedMatrix;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Fills a weight region from the file, in pieces that the compute threads share.
+ *
+ * <p>Each piece has a CRC-32C of its packed bytes. The first load takes them, every later one must
+ * find them again.
+ */
+final class WeightLoader {
+    /** Small enough that a piece is still in the cache when its checksum is computed. */
+    private static final long PIECE_BYTES = 256 << 10;
+
+    private record Piece(LlamaWeights.Part part, int firstPanel, int panels) {}
+
+    private final GgufFile file;
+    private final List<Piece> pieces = new ArrayList<>();
+    private int @Nullable [] expected;
+
+    WeightLoader(GgufFile file, LlamaWeights weights) {
+        this.file = file;
+        for (LlamaWeights.Part part : weights.parts()) {
+            switch (part) {
+                case LlamaWeights.Part.Norm norm -> pieces.add(new Piece(norm, 0, 0));
+                case LlamaWeights.Part.Matrix(var tensor, var matrix) -> split(part, matrix);
+            }
+        }
+    }
+
+    private void split(LlamaWeights.Part part, PackedMatrix matrix) {
+        long panelBytes = (long) matrix.blocks() * matrix.blockBytes();
+        int panels = (int) Math.max(1, PIECE_BYTES / panelBytes);
+        for (int first = 0; first < matrix.panels(); first += panels) {
+            pieces.add(new Piece(part, first, Math.min(panels, matrix.panels() - first)));
+        }
+    }
+
+    void load(MemorySegment target, ComputeThreads threads) {
+        int[] found = new int[pieces.size()];
+        try {
+            threads.run(
+                    found.length,
+                    1,
+                    (from, to, thread) -> {
+                        for (int i = from; i < to; i++) {
+                            found[i] = loadPiece(pieces.get(i), target);
+                        }
+                    });
+        } catch (InternalError e) {
+            // What the JVM makes of a page fault beyond the end of a mapped file.
+            throw new ModelException(
+                    "load weights: " + file.path() + " cannot be read; was it shortened?", e);
+        }
+        if (expected == null) {
+            expected = found;
+            return;
+        }
+        for (int i = 0; i < found.length; i++) {
+            if (found[i] != expected[i]) {
+                throw new ModelException(
+                        "load weights: tensor '%s' of %s has changed since it was loaded first (CRC-32C %08x, was %08x); restart with a file that stays"
+                                .formatted(
+                                        pieces.get(i).part().tensor().name(),
+                                        file.path(),
+                                        found[i],
+                                        expected[i]));
+            }
+        }
+    }
+
+    private int loadPiece(Piece piece, MemorySegment target) {
+        MemorySegment source = file.data(piece.part.tensor());
+        MemorySegment written =
+                switch (piece.part) {
+                    case LlamaWeights.Part.Norm norm ->
+                            target.asSlice(norm.offset(), source.byteSize()).copyFrom(source);
+                    case LlamaWeights.Part.Matrix(var tensor, var matrix) -> {
+                        int end = piece.firstPanel + piece.panels;
+                        for (int panel = piece.firstPanel; panel < end; panel++) {
+                            MatrixPacker.pack(source, matrix, target, panel);
+                        }
+                        long first = matrix.blockOffset(piece.firstPanel, 0);
+                        yield target.asSlice(first, matrix.blockOffset(end, 0) - first);
+                    }
+                };
+        CRC32C checksum = new CRC32C();
+        checksum.update(written.asByteBuffer());
+        return (int) checksum.getValue();
+    }
+}

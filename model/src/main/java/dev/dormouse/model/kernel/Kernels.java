@@ -1,0 +1,140 @@
+package dev.dormouse.model.kernel;
+
+import dev.dormouse.model.KvType;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * The inner loops of the forward pass.
+ *
+ * <p>All implementations give the same bits as {@link ScalarKernels}, which defines them. None has
+ * state; any number of threads may call. Ranges are the caller's duty; a wrong one throws {@link
+ * IndexOutOfBoundsException}.
+ *
+ * <p>A <em>tile</em> is 32 inputs by 32 outputs, {@code [input][output]}. A <em>product</em> is what
+ * {@link #product} writes, {@code [row][32 outputs]}. <em>Heads</em> are 32 scales, then 32 minima.
+ */
+public interface Kernels {
+    /** Inputs, and outputs, of a tile. */
+    int TILE = 32;
+
+    /** The fastest implementation on this machine. */
+    static Kernels best() {
+        return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
+                ? new VectorKernels()
+                : new ScalarKernels();
+    }
+
+    /** Names the implementation and its vector width, for a log line. */
+    String name();
+
+    /**
+     * Reads the scales and minima of a block: a weight is {@code scale * quant + minimum}.
+     *
+     * @param blockOffset from {@link PackedMatrix#blockOffset}
+     * @param heads receives 64 floats
+     */
+    void heads(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads);
+
+    /**
+     * Writes the quants of a block as a tile of floats.
+     *
+     * @param tile receives 1024 floats
+     */
+    void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile);
+
+    /**
+     * Multiplies up to six rows by a tile: {@code out[r][n] = sum over k of x[r][k] * tile[k][n]},
+     * each sum a chain of fused multiply-adds from 0 in the order of {@code k}.
+     *
+     * @param tileOffset where the tile starts
+     * @param x rows of 32, one behind the other from {@code xOffset}; six of them must exist
+     * @param rows how many matter
+     * @param out receives {@code rows * 32} floats; up to six rows are overwritten
+     */
+    void product(float[] tile, int tileOffset, float[] x, int xOffset, int rows, float[] out);
+
+    /**
+     * Multiplies one row by the quants of a block, as {@link #expand} and {@link #product} do.
+     *
+     * @param x 32 elements from {@code xOffset}
+     * @param tile for scratch, 1024 floats
+     * @param out receives the first row; up to six are overwritten
+     */
+    void rowProduct(
+            PackedMatrix matrix,
+            MemorySegment weights,
+            long blockOffset,
+            float[] x,
+            int xOffset,
+            float[] tile,
+            float[] out);
+
+    /**
+     * Adds products of quants to sums of weights: {@code acc = fma(minimum, sum of x, fma(scale,
+     * product, acc))}.
+     *
+     * @param sums the rows' sums of x, from {@code sumOffset}
+     * @param acc {@code rows * 32} floats from {@code accOffset}
+     */
+    void accumulate(
+            float[] product,
+            float[] heads,
+            float[] sums,
+            int sumOffset,
+            int rows,
+            float[] acc,
+            int accOffset);
+
+    /** {@code y = fma(y, a, t * b)} over 32 floats. */
+    void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b);
+
+    /** Puts a row into blocks and sums them. */
+    void copyRow(float[] x, int xOffset, int width, BlockedRows out, int row);
+
+    /**
+     * Root mean square normalisation of a row, times a weight vector of floats.
+     *
+     * @param weightOffset of the vector in {@code weights}
+     */
+    void normalise(
+            float[] x,
+            int xOffset,
+            int width,
+            MemorySegment weights,
+            long weightOffset,
+            float epsilon,
+            BlockedRows out,
+            int row);
+
+    /** {@code silu(gate) * up}; {@code width} gates, then as many ups, from {@code offset}. */
+    void gate(float[] gateUp, int offset, int width, BlockedRows out, int row);
+
+    /**
+     * Reads the K and V of up to 32 tokens as tiles; what is past {@code tokens} is zero.
+     *
+     * @param cache a layer's region
+     * @param offsets where each token's K, then V, starts in it
+     * @param headDimension elements of K, and of V; a multiple of 32
+     * @param words scratch of {@code 32 * headDimension / 2}
+     * @param keys receives tiles {@code [dimension][token]}, one per 32 dimensions
+     * @param values receives tiles {@code [token][dimension]}, one per 32 dimensions
+     */
+    void readTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int[] words,
+            float[] keys,
+            float[] values);
+
+    /**
+     * Turns a row of 32 scores into {@code exp(score - maximum)}, zero from {@code count} on.
+     *
+     * @param count at least 1
+     * @param statistics receives the maximum at {@code index}, the sum of the results at {@code
+     *     index + 1}
+     */
+    void softmax(float[] scores, int offset, int count, float[] statistics, int index);
+}

@@ -1,0 +1,133 @@
+package dev.dormouse.model.kernel;
+
+import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Multiplies rows of activations by matrices, a panel of 32 outputs at a time.
+ *
+ * <p>A panel's weights are read once for all rows. Every output is a sum over the blocks in their
+ * order, whoever computes it.
+ */
+public final class MatrixMultiply {
+    /** Panels handed to a thread at once, as a share of all: small, since threads may be slow. */
+    private static final int SHARES_PER_THREAD = 8;
+
+    private final Kernels kernels;
+    private final ComputeThreads threads;
+    private final Scratch[] scratch;
+    private final ComputeThreads.Work work = this::panels;
+
+    private List<PackedMatrix> matrices = List.of();
+    private MemorySegment weights = MemorySegment.NULL;
+    private @Nullable BlockedRows rows;
+    private float[] out = new float[0];
+    private int stride;
+
+    /** Multiplies on {@code threads}, which must not be in use meanwhile. */
+    public MatrixMultiply(Kernels kernels, ComputeThreads threads) {
+        this.kernels = kernels;
+        this.threads = threads;
+        scratch = new Scratch[threads.count()];
+        for (int i = 0; i < scratch.length; i++) {
+            scratch[i] = new Scratch();
+        }
+    }
+
+    /**
+     * Multiplies the rows by each matrix.
+     *
+     * @param matrices of the same inputs; their outputs lie side by side in {@code out}
+     * @param out receives the outputs of row {@code r} from {@code r * stride} on
+     */
+    public void run(
+            List<PackedMatrix> matrices,
+            MemorySegment weights,
+            BlockedRows rows,
+            float[] out,
+            int stride) {
+        this.matrices = matrices;
+        this.weights = weights;
+        this.rows = rows;
+        this.out = out;
+        this.stride = stride;
+        int panels = 0;
+        for (PackedMatrix matrix : matrices) {
+            panels += matrix.panels();
+        }
+        threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
+        this.weights = MemorySegment.NULL;
+    }
+
+    private void panels(int from, int to, int thread) {
+        int first = 0;
+        int outputOffset = 0;
+        for (PackedMatrix matrix : matrices) {
+            int last = first + matrix.panels();
+            for (int panel = Math.max(from, first); panel < Math.min(to, last); panel++) {
+                multiply(matrix, panel - first, outputOffset, scratch[thread]);
+            }
+            first = last;
+            outputOffset += matrix.outputs();
+        }
+    }
+
+    private void multiply(PackedMatrix matrix, int panel, int outputOffset, Scratch scratch) {
+        BlockedRows x = java.util.Objects.requireNonNull(rows);
+        float[] sums = scratch.zeroedSums(x.rows());
+        for (int block = 0; block < matrix.blocks(); block++) {
+            long offset = matrix.blockOffset(panel, block);
+            kernels.heads(matrix, weights, offset, scratch.heads);
+            if (x.rows() == 1) {
+                multiplyRow(matrix, offset, x, block, scratch, sums);
+            } else {
+                kernels.expand(matrix, weights, offset, scratch.tile);
+                multiplyGroups(x, block, scratch, sums);
+            }
+        }
+        int column = panel * PANEL;
+        int width = Math.min(PANEL, matrix.outputs() - column);
+        for (int r = 0; r < x.rows(); r++) {
+            System.arraycopy(sums, r * PANEL, out, r * stride + outputOffset + column, width);
+        }
+    }
+
+    private void multiplyRow(
+            PackedMatrix matrix,
+            long offset,
+            BlockedRows x,
+            int block,
+            Scratch scratch,
+            float[] sums) {
+        kernels.rowProduct(
+                matrix,
+                weights,
+                offset,
+                x.values(),
+                x.index(0, block),
+                scratch.tile,
+                scratch.product);
+        kernels.accumulate(
+                scratch.product, scratch.heads, x.sums(), x.sumIndex(0, block), 1, sums, 0);
+    }
+
+    private void multiplyGroups(BlockedRows x, int block, Scratch scratch, float[] sums) {
+        for (int group = 0; group < x.groups(); group++) {
+            int row = group * BlockedRows.GROUP;
+            int rowsHere = x.rowsOf(group);
+            kernels.product(
+                    scratch.tile, 0, x.values(), x.index(row, block), rowsHere, scratch.product);
+            kernels.accumulate(
+                    scratch.product,
+                    scratch.heads,
+                    x.sums(),
+                    x.sumIndex(row, block),
+                    rowsHere,
+                    sums,
+                    row * PANEL);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package dev.dormouse.model.kernel;
+
+import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
+
+import dev.dormouse.model.KvType;
+import java.lang.foreign.MemorySegment;
+
+/** The kernels on {@code jdk.incubator.vector}, in the width of {@link VectorShapes}. */
+public final class VectorKernels implements Kernels {
+    @Override
+    public String name() {
+        return "vector-" + VectorShapes.FLOATS.vectorBitSize();
+    }
+
+    @Override
+    public void heads(
+            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
+        VectorTiles.heads(matrix, weights, blockOffset, heads);
+    }
+
+    @Override
+    public void expand(
+            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
+        VectorTiles.expand(matrix, weights, matrix.wordOffset(blockOffset), tile);
+    }
+
+    @Override
+    public void product(
+            float[] tile, int tileOffset, float[] x, int xOffset, int rows, float[] out) {
+        VectorProduct.product(tile, tileOffset, x, xOffset, rows, out);
+    }
+
+    @Override
+    public void rowProduct(
+            PackedMatrix matrix,
+            MemorySegment weights,
+            long blockOffset,
+            float[] x,
+            int xOffset,
+            float[] tile,
+            float[] out) {
+        switch (matrix.type()) {
+            case Q4_0, Q4_1 ->
+                    VectorRowProduct.nibbles(
+                            weights, matrix.wordOffset(blockOffset), x, xOffset, out);
+            case Q8_0 ->
+                    VectorRowProduct.bytes(
+                            weights, matrix.wordOffset(blockOffset), x, xOffset, out);
+            case F32, F16, BF16 -> {
+                expand(matrix, weights, blockOffset, tile);
+                product(tile, 0, x, xOffset, 1, out);
+            }
+        }
+    }
+
+    @Override
+    public void accumulate(
+            float[] product,
+            float[] heads,
+            float[] sums,
+            int sumOffset,
+            int rows,
+            float[] acc,
+            int accOffset) {
+        VectorRows.accumulate(product, heads, sums, sumOffset, rows, acc, accOffset);
+    }
+
+    @Override
+    public void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b) {
+        VectorRows.merge(y, yOffset, t, tOffset, a, b);
+    }
+
+    @Override
+    public void copyRow(float[] x, int xOffset, int width, BlockedRows out, int row) {
+        for (int b = 0; b < width / BLOCK; b++) {
+            System.arraycopy(x, xOffset + b * BLOCK, out.values(), out.index(row, b), BLOCK);
+            sumBlock(out, row, b);
+        }
+    }
+
+    @Override
+    public void normalise(
+            float[] x,
+            int xOffset,
+            int width,
+            MemorySegment weights,
+            long weightOffset,
+            float epsilon,
+            BlockedRows out,
+            int row) {
+        float sumOfSquares = VectorRows.sumOfSquares(x, xOffset, width);
+        float scale = ScalarKernels.normScale(sumOfSquares, width, epsilon);
+        for (int b = 0; b < width / BLOCK; b++) {
+            int i = b * BLOCK;
+            VectorRows.scale(
+                    x,
+                    xOffset + i,
+                    scale,
+                    weights,
+                    weightOffset + 4L * i,
+                    out.values(),
+                    out.index(row, b));
+            sumBlock(out, row, b);
+        }
+    }
+
+    @Override
+    public void gate(float[] gateUp, int offset, int width, BlockedRows out, int row) {
+        for (int b = 0; b < width / BLOCK; b++) {
+            int gate = offset + b * BLOCK;
+            VectorRows.gate(gateUp, gate, gate + width, out.values(), out.index(row, b));
+            sumBlock(out, row, b);
+        }
+    }
+
+    private static void sumBlock(BlockedRows rows, int row, int block) {
+        rows.sums()[rows.sumIndex(row, block)] =
+                VectorRows.sum(rows.values(), rows.index(row, block));
+    }
+
+    @Override
+    public void readTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int[] words,
+            float[] keys,
+            float[] values) {
+        VectorTokens.readKeys(cache, type, offsets, tokens, headDimension, words, keys);
+        VectorTokens.readValues(cache, type, offsets, tokens, headDimension, values);
+    }
+
+    @Override
+    public void softmax(float[] scores, int offset, int count, float[] statistics, int index) {
+        VectorRows.softmax(scores, offset, count, statistics, index);
+    }
+}

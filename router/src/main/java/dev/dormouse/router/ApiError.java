@@ -1,0 +1,98 @@
+package dev.dormouse.router;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.Status;
+import io.helidon.webserver.http.ServerResponse;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An error as clients see it, in OpenAI's shape. If an engine is at fault, {@code leg} and, if it
+ * answered at all, {@code upstream_status} stand beside OpenAI's four fields.
+ *
+ * @param status HTTP status
+ * @param code stable name for programs
+ * @param message for people; names no address
+ * @param leg the leg that failed
+ * @param upstreamStatus the engine's HTTP status
+ * @param retryAfter value of the {@code Retry-After} header
+ */
+record ApiError(
+        int status,
+        String code,
+        String message,
+        @Nullable Role leg,
+        @Nullable Integer upstreamStatus,
+        @Nullable String retryAfter) {
+    /** Names the leg whose engine is at fault, on every answer that is not a success. */
+    static final String FAILED_LEG = "x-dormouse-failed-leg";
+
+    /** An error that no engine had a part in. */
+    static ApiError of(int status, String code, String message) {
+        return new ApiError(status, code, message, null, null, null);
+    }
+
+    /** An engine that gave no usable answer. */
+    static ApiError of(Role leg, UpstreamFailure failure) {
+        String message = failure.detail();
+        String prefix = leg.label() + "_";
+        return switch (failure.outcome()) {
+            case UNREACHABLE -> new ApiError(503, prefix + "unreachable", message, leg, null, "1");
+            case TIMED_OUT -> new ApiError(504, prefix + "timeout", message, leg, null, null);
+            case OK, REJECTED, FAILED, BROKEN, CANCELLED ->
+                    new ApiError(502, prefix + "broken", message, leg, null, null);
+        };
+    }
+
+    /**
+     * An engine's answer with a status that is neither success nor the client's fault.
+     *
+     * @param reason the engine's own words, or empty
+     */
+    static ApiError ofStatus(Role leg, int status, String reason, @Nullable String retryAfter) {
+        String message =
+                leg.label()
+                        + " engine answered "
+                        + status
+                        + (reason.isEmpty() ? "" : ": " + reason);
+        return status == 503
+                ? new ApiError(503, leg.label() + "_unavailable", message, leg, 503, retryAfter)
+                : new ApiError(502, leg.label() + "_failed", message, leg, status, null);
+    }
+
+    /** The body. */
+    ObjectNode toJson() {
+        ObjectNode error = Json.object();
+        error.put("message", message);
+        error.put("type", status < 500 ? "invalid_request_error" : "server_error");
+        error.putNull("param");
+        error.put("code", code);
+        if (leg != null) {
+            error.put("leg", leg.label());
+        }
+        if (upstreamStatus != null) {
+            error.put("upstream_status", upstreamStatus);
+        }
+        ObjectNode body = Json.object();
+        body.set("error", error);
+        return body;
+    }
+
+    /** The body as bytes. */
+    byte[] toBytes() {
+        return Json.write(toJson());
+    }
+
+    /** Answers a request with this error. */
+    void send(ServerResponse response) {
+        response.status(Status.create(status));
+        response.header(HeaderNames.CONTENT_TYPE, "application/json");
+        if (leg != null) {
+            response.header(FAILED_LEG, leg.label());
+        }
+        if (retryAfter != null) {
+            response.header(HeaderNames.RETRY_AFTER, retryAfter);
+        }
+        response.send(toBytes());
+    }
+}

@@ -1,0 +1,100 @@
+package dev.dormouse.router;
+
+import io.helidon.common.buffers.BufferData;
+import io.helidon.common.concurrency.limits.FixedLimit;
+import io.helidon.common.concurrency.limits.Limit;
+import io.helidon.common.task.InterruptableTask;
+import io.helidon.webserver.ConnectionContext;
+import io.helidon.webserver.http1.Http1Config;
+import io.helidon.webserver.http1.Http1ConnectionSelector;
+import io.helidon.webserver.spi.ServerConnection;
+import io.helidon.webserver.spi.ServerConnectionSelector;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.Semaphore;
+
+/** Serves HTTP/1.1 over {@link ClientConnection}s. */
+final class ClientConnections implements ServerConnectionSelector {
+    private static final Duration LINGER = Duration.ofSeconds(1);
+
+    private final ServerConnectionSelector http1 =
+            Http1ConnectionSelector.builder().config(Http1Config.create()).build();
+    private final TimeLimits limits;
+    private final Duration clientTimeout;
+
+    ClientConnections(TimeLimits limits, Duration clientTimeout) {
+        this.limits = limits;
+        this.clientTimeout = clientTimeout;
+    }
+
+    @Override
+    public int bytesToIdentifyConnection() {
+        return http1.bytesToIdentifyConnection();
+    }
+
+    @Override
+    public Support supports(BufferData data) {
+        return http1.supports(data);
+    }
+
+    @Override
+    public Set<String> supportedApplicationProtocols() {
+        return http1.supportedApplicationProtocols();
+    }
+
+    @Override
+    public ServerConnection connection(ConnectionContext context) {
+        ClientConnection client = new ClientConnection(context, limits, clientTimeout);
+        return new Watched(client, http1.connection(client));
+    }
+
+    /** An HTTP/1.1 connection whose socket is read by a thread of its own. */
+    private record Watched(ClientConnection client, ServerConnection http1)
+            implements ServerConnection, InterruptableTask<Void> {
+
+        @Override
+        public void handle(Limit limit) throws InterruptedException {
+            Thread reader =
+                    Thread.ofVirtual()
+                            .name("dormouse-router-client-reader")
+                            .start(client::readSocket);
+            boolean cutShort = false;
+            try {
+                ScopedValue.where(ClientConnection.CURRENT, client)
+                        .<Void, InterruptedException>call(
+                                () -> {
+                                    http1.handle(limit);
+                                    return null;
+                                });
+                // Returns only after it refused a request by itself; otherwise it throws.
+                cutShort = true;
+            } finally {
+                if (cutShort || client.requestCutShort()) {
+                    client.linger(LINGER);
+                }
+                reader.interrupt();
+            }
+        }
+
+        @Override
+        @SuppressWarnings({"removal", "deprecation"}) // the interface still demands it
+        public void handle(Semaphore requestSemaphore) throws InterruptedException {
+            handle(FixedLimit.create(requestSemaphore));
+        }
+
+        @Override
+        public boolean canInterrupt() {
+            return http1 instanceof InterruptableTask<?> task && task.canInterrupt();
+        }
+
+        @Override
+        public Duration idleTime() {
+            return http1.idleTime();
+        }
+
+        @Override
+        public void close(boolean interrupt) {
+            http1.close(interrupt);
+        }
+    }
+}

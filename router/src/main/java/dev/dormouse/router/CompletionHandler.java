@@ -1,0 +1,144 @@
+package dev.dormouse.router;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.util.Optional;
+
+/**
+ * Serves a completion by two legs: a prefill engine computes the prompt's KV, a decode engine reads
+ * it and answers. Thread-safe; a request runs on its caller's thread.
+ */
+final class CompletionHandler {
+    /** Tells the client how its prompt got to the decode engine. */
+    static final String HAND_OVER = "x-dormouse-hand-over";
+
+    private static final Logger LOGGER = System.getLogger("dormouse.router");
+
+    private final Leg prefill;
+    private final Leg decode;
+    private final ResponseRelay relay;
+    private final RouterMetrics metrics;
+    private final int maxAnswerBytes;
+
+    /** {@code maxAnswerBytes} bounds a prefill engine's answer. */
+    CompletionHandler(
+            Leg prefill,
+            Leg decode,
+            ResponseRelay relay,
+            RouterMetrics metrics,
+            int maxAnswerBytes) {
+        this.prefill = prefill;
+        this.decode = decode;
+        this.relay = relay;
+        this.metrics = metrics;
+        this.maxAnswerBytes = maxAnswerBytes;
+    }
+
+    /** What the prefill leg came to. */
+    private sealed interface Prefilled {
+        /** The engine holds the prompt's KV; {@code params} tell the decode engine where. */
+        record HandedOver(JsonNode params) implements Prefilled {}
+
+        /** The engine succeeded and holds nothing. */
+        record NotHandedOver() implements Prefilled {}
+
+        /** The client has its answer already. */
+        record Ended(Outcome outcome) implements Prefilled {}
+    }
+
+    /**
+     * Answers the request.
+     *
+     * @throws AbruptEnd if the client left, or has half an answer that cannot be completed
+     */
+    Outcome handle(CompletionRequest request, Exchange exchange) {
+        Optional<Detour> detour = request.detour();
+        if (detour.isPresent()) {
+            metrics.prefillBypassed(detour.get());
+            return decode(request.plainBody(), "bypassed", exchange);
+        }
+        return switch (prefill(request, exchange)) {
+            case Prefilled.HandedOver(JsonNode params) ->
+                    decode(request.decodeBody(params), "yes", exchange);
+            case Prefilled.NotHandedOver() -> decode(request.plainBody(), "no", exchange);
+            case Prefilled.Ended(Outcome outcome) -> outcome;
+        };
+    }
+
+    private Prefilled prefill(CompletionRequest request, Exchange exchange) {
+        byte[] body = request.prefillBody();
+        try (Leg.Answer answer =
+                prefill.open(
+                        engine ->
+                                exchange.postTo(engine, body)
+                                        .setHeader("accept", "application/json")
+                                        .build(),
+                        exchange.endpoint(),
+                        exchange.client())) {
+            if (Outcome.ofStatus(answer.status()) != Outcome.OK) {
+                return new Prefilled.Ended(
+                        relay.relay(prefill, answer.call(), answer.head(), exchange.response()));
+            }
+            return readHandOver(answer.call());
+        } catch (UpstreamFailure e) {
+            return new Prefilled.Ended(sendFailure(Role.PREFILL, e, exchange));
+        }
+    }
+
+    private Prefilled readHandOver(UpstreamCall call) throws UpstreamFailure {
+        byte[] bytes = call.readUpTo(maxAnswerBytes + 1, prefill.timeout());
+        JsonNode answer;
+        try {
+            if (bytes.length > maxAnswerBytes) {
+                throw new IOException("answer longer than " + maxAnswerBytes + " bytes");
+            }
+            answer = Json.read(bytes);
+        } catch (IOException e) {
+            call.settle(Outcome.BROKEN);
+            LOGGER.log(
+                    Level.WARNING,
+                    "prefill answer unusable: engine={0} cause={1}",
+                    call.engine().name(),
+                    e.getMessage());
+            throw new UpstreamFailure(
+                    Outcome.BROKEN, "prefill engine answered with something that is not JSON");
+        }
+        call.settle(Outcome.OK);
+        JsonNode params = answer.path("kv_transfer_params");
+        if (params.isMissingNode() || params.isNull() || (params.isObject() && params.isEmpty())) {
+            boolean stopped =
+                    answer.path("choices").path(0).path("finish_reason").asText().equals("stop");
+            metrics.prefillWithoutHandOver(stopped);
+            return new Prefilled.NotHandedOver();
+        }
+        return new Prefilled.HandedOver(params);
+    }
+
+    private Outcome decode(byte[] body, String handOver, Exchange exchange) {
+        try (Leg.Answer answer =
+                decode.open(
+                        engine -> exchange.postTo(engine, body).build(),
+                        exchange.endpoint(),
+                        exchange.client())) {
+            exchange.response().header(HAND_OVER, handOver);
+            return relay.relay(decode, answer.call(), answer.head(), exchange.response());
+        } catch (UpstreamFailure e) {
+            return sendFailure(Role.DECODE, e, exchange);
+        }
+    }
+
+    /**
+     * Answers with an engine's failure.
+     *
+     * @throws AbruptEnd if nobody is there to answer
+     */
+    static Outcome sendFailure(Role leg, UpstreamFailure failure, Exchange exchange) {
+        if (failure.outcome() == Outcome.CANCELLED) {
+            throw new AbruptEnd(Outcome.CANCELLED, failure.detail());
+        }
+        ApiError.of(leg, failure).send(exchange.response());
+        return failure.outcome();
+    }
+}

@@ -1,0 +1,108 @@
+package dev.dormouse.router;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * The body of a completion or chat request, and the bodies of the two legs made from it.
+ *
+ * <p>A client's own {@code kv_transfer_params} never reaches an engine: it would let a client make
+ * an engine read memory of its choice.
+ */
+final class CompletionRequest {
+    private static final String KV_PARAMS = "kv_transfer_params";
+
+    /**
+     * What contradicts an answer of one token, or would end it early. A stop condition on the first
+     * token would end the prompt as "stopped", for which an engine hands nothing over.
+     */
+    private static final List<String> REMOVED_FOR_PREFILL =
+            List.of(
+                    "stream_options",
+                    "min_tokens",
+                    "min_completion_tokens",
+                    "stop",
+                    "stop_token_ids");
+
+    private final ObjectNode body;
+
+    private CompletionRequest(ObjectNode body) {
+        this.body = body;
+    }
+
+    /**
+     * Reads a body.
+     *
+     * @throws IOException if it is not a JSON object; the message is fit for the client
+     */
+    static CompletionRequest parse(byte[] bytes) throws IOException {
+        JsonNode json;
+        try {
+            json = Json.read(bytes);
+        } catch (IOException e) {
+            throw new IOException("request body is not JSON: " + e.getMessage(), e);
+        }
+        if (!(json instanceof ObjectNode object)) {
+            throw new IOException("request body must be a JSON object");
+        }
+        object.remove(KV_PARAMS);
+        return new CompletionRequest(object);
+    }
+
+    /** Why the prefill leg is left out, if it is. */
+    Optional<Detour> detour() {
+        if (moreThanOne(body.path("n")) || moreThanOne(body.path("best_of"))) {
+            return Optional.of(Detour.CHOICES);
+        }
+        if (body.path("use_beam_search").asBoolean(false)) {
+            return Optional.of(Detour.BEAM_SEARCH);
+        }
+        JsonNode prompt = body.path("prompt");
+        if (prompt.isArray() && prompt.size() > 1 && !prompt.get(0).isNumber()) {
+            return Optional.of(Detour.PROMPTS);
+        }
+        boolean echoedLogprobs = body.path("echo").asBoolean(false) && body.hasNonNull("logprobs");
+        if (body.hasNonNull("prompt_logprobs") || echoedLogprobs) {
+            return Optional.of(Detour.PROMPT_LOGPROBS);
+        }
+        return Optional.empty();
+    }
+
+    /** The body for the prefill engine: one token, not streamed, to be decoded elsewhere. */
+    byte[] prefillBody() {
+        ObjectNode prefill = body.deepCopy();
+        prefill.remove(REMOVED_FOR_PREFILL);
+        prefill.put("stream", false);
+        prefill.put("max_tokens", 1);
+        if (prefill.has("max_completion_tokens")) {
+            prefill.put("max_completion_tokens", 1);
+        }
+        ObjectNode params = prefill.putObject(KV_PARAMS);
+        params.put("do_remote_decode", true);
+        params.put("do_remote_prefill", false);
+        params.putNull("remote_engine_id");
+        params.putNull("remote_block_ids");
+        params.putNull("remote_host");
+        params.putNull("remote_port");
+        return Json.write(prefill);
+    }
+
+    /** The client's body with the hand-over {@code params}, whatever they hold. */
+    byte[] decodeBody(JsonNode params) {
+        ObjectNode decode = body.deepCopy();
+        decode.set(KV_PARAMS, params);
+        return Json.write(decode);
+    }
+
+    /** The client's body without a hand-over: the engine computes the prompt itself. */
+    byte[] plainBody() {
+        return Json.write(body);
+    }
+
+    private static boolean moreThanOne(JsonNode count) {
+        return count.isNumber() && count.asDouble() > 1;
+    }
+}

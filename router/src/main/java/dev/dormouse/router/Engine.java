@@ -1,0 +1,46 @@
+package dev.dormouse.router;
+
+import java.net.URI;
+
+/** One engine the router knows. Thread-safe. */
+final class Engine {
+    /** What is last known of an engine; {@code detail} is for people. */
+    record Health(boolean healthy, String detail) {}
+
+    private final Role role;
+    private final String name;
+    private final URI baseUrl;
+    private volatile Health health = new Health(false, "not checked yet");
+
+    /** The {@code index}-th engine of its role; clients see this name, never the URL. */
+    Engine(Role role, int index, URI baseUrl) {
+        this.role = role;
+        this.name = role.label() + "-" + index;
+        this.baseUrl = baseUrl;
+    }
+
+    Role role() {
+        return role;
+    }
+
+    String name() {
+        return name;
+    }
+
+    URI baseUrl() {
+        return baseUrl;
+    }
+
+    /** The URI of an absolute {@code path} on this engine. */
+    URI resolve(String path) {
+        return URI.create(baseUrl + path);
+    }
+
+    Health health() {
+        return health;
+    }
+
+    void health(Health value) {
+        health = value;
+    }
+}

@@ -1,0 +1,150 @@
+package dev.dormouse.router;
+
+import io.helidon.http.HeaderName;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.RequestException;
+import io.helidon.webserver.CloseConnectionException;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
+import java.util.concurrent.Semaphore;
+import java.util.function.Supplier;
+import java.util.regex.Pattern;
+
+/**
+ * Receives the requests that engines answer: admits them, reads their bodies, gives them an id, and
+ * counts how they end. Thread-safe.
+ */
+final class EngineRequests {
+    private static final Logger LOGGER = System.getLogger("dormouse.router");
+    private static final HeaderName REQUEST_ID = HeaderNames.create(ForwardedHeaders.REQUEST_ID);
+    private static final Pattern LEGAL_REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,256}");
+
+    private final CompletionHandler completions;
+    private final Leg decode;
+    private final ResponseRelay relay;
+    private final RouterMetrics metrics;
+    private final TimeLimits limits;
+    private final Duration clientTimeout;
+    private final Semaphore places;
+    private final Supplier<String> freshRequestIds;
+
+    /** {@code freshRequestIds} names the requests whose clients do not. */
+    EngineRequests(
+            CompletionHandler completions,
+            Leg decode,
+            ResponseRelay relay,
+            RouterMetrics metrics,
+            TimeLimits limits,
+            RouterConfig config,
+            Supplier<String> freshRequestIds) {
+        this.completions = completions;
+        this.decode = decode;
+        this.relay = relay;
+        this.metrics = metrics;
+        this.limits = limits;
+        this.clientTimeout = config.clientTimeout();
+        this.places = new Semaphore(config.maxRequestsInFlight());
+        this.freshRequestIds = freshRequestIds;
+    }
+
+    /** Answers a request for {@code endpoint} on the thread of its connection. */
+    void handle(Endpoint endpoint, ServerRequest request, ServerResponse response) {
+        Outcome outcome = Outcome.FAILED;
+        try {
+            outcome = admit(endpoint, request, response);
+        } catch (AbruptEnd e) {
+            outcome = e.outcome();
+            throw e;
+        } catch (CloseConnectionException e) {
+            outcome = Outcome.CANCELLED;
+            throw e;
+        } catch (RequestException e) {
+            outcome = Outcome.REJECTED;
+            throw e;
+        } finally {
+            metrics.requestEnded(endpoint, outcome);
+        }
+    }
+
+    private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
+        if (!places.tryAcquire()) {
+            new ApiError(503, "router_busy", "too many requests in flight", null, null, "1")
+                    .send(response);
+            return Outcome.FAILED;
+        }
+        try {
+            String id = request.headers().first(REQUEST_ID).orElseGet(freshRequestIds);
+            if (!LEGAL_REQUEST_ID.matcher(id).matches()) {
+                return reject(
+                        "illegal_request_id",
+                        "X-Request-Id must be 1 to 256 visible ASCII characters",
+                        response);
+            }
+            response.header(REQUEST_ID, id);
+            ForwardedHeaders headers;
+            try {
+                headers = ForwardedHeaders.of(request.headers(), id);
+            } catch (IllegalArgumentException e) {
+                return reject("illegal_header", "illegal header: " + e.getMessage(), response);
+            }
+            Exchange exchange =
+                    new Exchange(endpoint, ClientConnection.CURRENT.get(), headers, response);
+            Outcome outcome =
+                    switch (endpoint) {
+                        case COMPLETIONS, CHAT_COMPLETIONS -> complete(request, exchange);
+                        case MODELS -> models(exchange);
+                    };
+            LOGGER.log(
+                    Level.DEBUG,
+                    "request ended: endpoint={0} request={1} outcome={2}",
+                    endpoint.path(),
+                    id,
+                    outcome.label());
+            return outcome;
+        } finally {
+            places.release();
+        }
+    }
+
+    private Outcome complete(ServerRequest request, Exchange exchange) {
+        CompletionRequest completion;
+        try {
+            completion = CompletionRequest.parse(readBody(request, exchange.client()));
+        } catch (IOException e) {
+            return reject("invalid_json", String.valueOf(e.getMessage()), exchange.response());
+        }
+        return completions.handle(completion, exchange);
+    }
+
+    private Outcome models(Exchange exchange) {
+        try (Leg.Answer answer =
+                decode.open(
+                        engine -> exchange.requestTo(engine).build(),
+                        exchange.endpoint(),
+                        exchange.client())) {
+            return relay.relay(decode, answer.call(), answer.head(), exchange.response());
+        } catch (UpstreamFailure e) {
+            return CompletionHandler.sendFailure(Role.DECODE, e, exchange);
+        }
+    }
+
+    private byte[] readBody(ServerRequest request, ClientConnection client) {
+        try (var _ = limits.start(clientTimeout, client::kill)) {
+            // Not closed here: that would read a refused body to its end.
+            return request.content().inputStream().readAllBytes();
+        } catch (RequestException e) {
+            throw e;
+        } catch (IOException | RuntimeException e) {
+            throw new AbruptEnd(Outcome.CANCELLED, "reading the request body failed: " + e);
+        }
+    }
+
+    private static Outcome reject(String code, String message, ServerResponse response) {
+        ApiError.of(400, code, message).send(response);
+        return Outcome.REJECTED;
+    }
+}

@@ -1,0 +1,90 @@
+package dev.dormouse.router;
+
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+
+/** Asks every engine's {@code /health} again and again, one virtual thread each. */
+final class HealthMonitor implements AutoCloseable {
+    private static final Logger LOGGER = System.getLogger("dormouse.router");
+
+    private final HttpClient http;
+    private final TimeLimits limits;
+    private final Duration interval;
+    private final Duration timeout;
+    private final CountDownLatch stopped = new CountDownLatch(1);
+    private final List<Thread> threads = new ArrayList<>();
+
+    /** {@code timeout} bounds one check, {@code interval} is the pause after it. */
+    HealthMonitor(HttpClient http, TimeLimits limits, Duration interval, Duration timeout) {
+        this.http = http;
+        this.limits = limits;
+        this.interval = interval;
+        this.timeout = timeout;
+    }
+
+    /** Starts to watch {@code engines}. */
+    void start(List<Engine> engines) {
+        for (Engine engine : engines) {
+            threads.add(
+                    Thread.ofVirtual()
+                            .name("dormouse-router-health-" + engine.name())
+                            .start(() -> watch(engine)));
+        }
+    }
+
+    @Override
+    public void close() {
+        stopped.countDown();
+        threads.forEach(Thread::interrupt);
+    }
+
+    private void watch(Engine engine) {
+        try {
+            do {
+                Engine.Health before = engine.health();
+                Engine.Health now = check(engine);
+                if (stopped.getCount() == 0) {
+                    return;
+                }
+                engine.health(now);
+                if (!now.equals(before)) {
+                    LOGGER.log(
+                            now.healthy() ? Level.INFO : Level.WARNING,
+                            "engine health changed: engine={0} healthy={1} detail=\"{2}\"",
+                            engine.name(),
+                            now.healthy(),
+                            now.detail());
+                }
+            } while (!stopped.await(interval.toNanos(), TimeUnit.NANOSECONDS));
+        } catch (InterruptedException e) {
+            // The router stops.
+        }
+    }
+
+    private Engine.Health check(Engine engine) throws InterruptedException {
+        HttpRequest request = HttpRequest.newBuilder(engine.resolve("/health")).build();
+        CompletableFuture<HttpResponse<Void>> answer =
+                http.sendAsync(request, HttpResponse.BodyHandlers.discarding());
+        try (var _ = limits.start(timeout, () -> answer.cancel(true))) {
+            int status = answer.get().statusCode();
+            return new Engine.Health(status == 200, "answered " + status);
+        } catch (CancellationException e) {
+            return new Engine.Health(false, "silent for " + timeout);
+        } catch (ExecutionException e) {
+            return new Engine.Health(false, "unreachable");
+        } finally {
+            answer.cancel(true);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+package dev.dormouse.router;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+
+/**
+ * Reads and writes JSON trees without touching their values: integers of any size and the digits of
+ * decimal numbers survive. Jackson's default limits on depth and number length hold.
+ */
+final class Json {
+    private static final JsonMapper MAPPER =
+            JsonMapper.builder()
+                    .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
+                    .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+                    .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
+                    .build();
+
+    private Json() {}
+
+    /** An empty object. */
+    static ObjectNode object() {
+        return JsonNodeFactory.instance.objectNode();
+    }
+
+    /**
+     * Reads one JSON value.
+     *
+     * @throws IOException if the bytes are not exactly one JSON value; the message says why
+     */
+    static JsonNode read(byte[] bytes) throws IOException {
+        try {
+            // Unlike readTree, this refuses empty input.
+            return MAPPER.readValue(bytes, JsonNode.class);
+        } catch (JsonProcessingException e) {
+            throw new IOException(e.getOriginalMessage(), e);
+        } catch (NumberFormatException e) {
+            // Jackson lets this one through for an exponent of very many digits.
+            throw new IOException(e.getMessage(), e);
+        }
+    }
+
+    /** Writes UTF-8; half of a surrogate pair comes out as the escape it came in as. */
+    static byte[] write(JsonNode node) {
+        try {
+            return MAPPER.writeValueAsBytes(node);
+        } catch (JsonProcessingException e) {
+            throw new RouterException("writing JSON to memory failed", e);
+        }
+    }
+}

@@ -1,0 +1,232 @@
+package dev.dormouse.router;
+
+import io.helidon.http.DirectHandler;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.Method;
+import io.helidon.http.ServerResponseHeaders;
+import io.helidon.http.Status;
+import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http.DirectHandlers;
+import io.helidon.webserver.http.HttpRouting;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.http.HttpClient;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A running prefill/decode router. Thread-safe.
+ *
+ * <p>It owns its listener, its connections to engines and its threads until {@link #close}.
+ */
+public final class Router implements AutoCloseable {
+    private static final Logger LOGGER = System.getLogger("dormouse.router");
+
+    /** A bound on sockets held; more clients wait in the listener's backlog. */
+    private static final int MAX_CONNECTIONS = 8192;
+
+    private final WebServer server;
+    private final Deque<AutoCloseable> owned;
+
+    private Router(WebServer server, Deque<AutoCloseable> owned) {
+        this.server = server;
+        this.owned = owned;
+    }
+
+    /**
+     * Starts to listen; engines need not be up yet.
+     *
+     * @throws RouterException if the address cannot be bound
+     */
+    public static Router start(RouterConfig config) {
+        Deque<AutoCloseable> owned = new ArrayDeque<>();
+        try {
+            WebServer server = serve(config, owned);
+            LOGGER.log(
+                    Level.INFO,
+                    "router listens: host={0} port={1,number,#} prefill={2} decode={3}",
+                    config.host(),
+                    server.port(),
+                    config.prefillEngines(),
+                    config.decodeEngines());
+            return new Router(server, owned);
+        } catch (RuntimeException e) {
+            Exception unclosed = closeAll(owned);
+            if (unclosed != null) {
+                e.addSuppressed(unclosed);
+            }
+            throw e;
+        }
+    }
+
+    /** The port it listens on. */
+    public int port() {
+        return server.port();
+    }
+
+    /** Stops; requests in flight are broken off. Idempotent. */
+    @Override
+    public void close() {
+        Exception failure = closeAll(owned);
+        if (failure != null) {
+            throw new RouterException("closing the router failed", failure);
+        }
+    }
+
+    private static WebServer serve(RouterConfig config, Deque<AutoCloseable> owned) {
+        EnginePool prefill = new EnginePool(Role.PREFILL, config.prefillEngines());
+        EnginePool decode = new EnginePool(Role.DECODE, config.decodeEngines());
+        List<Engine> engines = new ArrayList<>(prefill.engines());
+        engines.addAll(decode.engines());
+
+        RouterMetrics metrics = own(owned, new RouterMetrics(System::nanoTime, engines));
+        TimeLimits limits = own(owned, new TimeLimits());
+        ExecutorService threads =
+                Executors.newThreadPerTaskExecutor(
+                        Thread.ofVirtual().name("dormouse-router-upstream-", 0).factory());
+        owned.push(threads::shutdownNow);
+        HttpClient http =
+                HttpClient.newBuilder()
+                        .version(HttpClient.Version.HTTP_1_1)
+                        .connectTimeout(config.connectTimeout())
+                        .followRedirects(HttpClient.Redirect.NEVER)
+                        .proxy(HttpClient.Builder.NO_PROXY)
+                        .executor(threads)
+                        .build();
+        owned.push(http::shutdownNow);
+        HealthMonitor health =
+                own(
+                        owned,
+                        new HealthMonitor(
+                                http, limits, config.healthInterval(), config.connectTimeout()));
+
+        Leg prefillLeg =
+                new Leg(Role.PREFILL, prefill, http, limits, metrics, config.prefillTimeout());
+        Leg decodeLeg = new Leg(Role.DECODE, decode, http, limits, metrics, config.decodeTimeout());
+        ResponseRelay relay = new ResponseRelay(metrics);
+        EngineRequests requests =
+                new EngineRequests(
+                        new CompletionHandler(
+                                prefillLeg, decodeLeg, relay, metrics, config.maxBodyBytes()),
+                        decodeLeg,
+                        relay,
+                        metrics,
+                        limits,
+                        config,
+                        () -> UUID.randomUUID().toString());
+        FrontDoor frontDoor =
+                new FrontDoor(routes(requests, new StatusPages(prefill, decode, metrics)));
+
+        WebServer server =
+                WebServer.builder()
+                        .host(config.host())
+                        .port(config.port())
+                        .shutdownHook(false)
+                        .protocolsDiscoverServices(false)
+                        .addConnectionSelector(
+                                new ClientConnections(limits, config.clientTimeout()))
+                        // Without it a small piece waits for the client's delayed acknowledgement.
+                        .connectionOptions(options -> options.tcpNoDelay(true))
+                        .writeBufferSize(0)
+                        .maxPayloadSize(config.maxBodyBytes())
+                        .maxTcpConnections(MAX_CONNECTIONS)
+                        .directHandlers(directHandlers())
+                        .routing(HttpRouting.builder().any(frontDoor))
+                        .build();
+        owned.push(server::stop);
+        server.start();
+        if (!server.isRunning()) { // Helidon logs the cause and says nothing else
+            throw new RouterException(
+                    "router cannot listen on "
+                            + config.host()
+                            + ":"
+                            + config.port()
+                            + ": the port is in use or the host is not this machine's;"
+                            + " choose another host or port");
+        }
+        health.start(engines);
+        return server;
+    }
+
+    private static Map<String, FrontDoor.Route> routes(EngineRequests requests, StatusPages pages) {
+        Map<String, FrontDoor.Route> routes = new HashMap<>();
+        for (Endpoint endpoint : Endpoint.values()) {
+            Method method = endpoint == Endpoint.MODELS ? Method.GET : Method.POST;
+            routes.put(
+                    endpoint.path(),
+                    new FrontDoor.Route(method, (req, res) -> requests.handle(endpoint, req, res)));
+        }
+        routes.put("/health", new FrontDoor.Route(Method.GET, pages::health));
+        routes.put("/health/live", new FrontDoor.Route(Method.GET, pages::live));
+        routes.put("/metrics", new FrontDoor.Route(Method.GET, pages::metrics));
+        return routes;
+    }
+
+    /** Gives OpenAI's shape to what Helidon refuses by itself, such as a body that is too large. */
+    private static DirectHandlers directHandlers() {
+        DirectHandlers.Builder handlers = DirectHandlers.builder();
+        for (DirectHandler.EventType type : DirectHandler.EventType.values()) {
+            handlers.addHandler(
+                    type,
+                    (request, event, status, headers, message) ->
+                            refusal(event, status, headers, message));
+        }
+        return handlers.build();
+    }
+
+    private static DirectHandler.TransportResponse refusal(
+            DirectHandler.EventType event,
+            Status status,
+            ServerResponseHeaders headers,
+            @Nullable String message) {
+        String code = status.code() == 413 ? "body_too_large" : "bad_request";
+        ApiError error =
+                ApiError.of(
+                        status.code(),
+                        status.code() < 500 ? code : "internal_error",
+                        message == null || message.isEmpty() ? status.reasonPhrase() : message);
+        headers.set(HeaderNames.CONTENT_TYPE, "application/json");
+        return DirectHandler.TransportResponse.builder()
+                .status(status)
+                .headers(headers)
+                .keepAlive(event.keepAlive())
+                .entity(error.toBytes())
+                .build();
+    }
+
+    private static <T extends AutoCloseable> T own(Deque<AutoCloseable> owned, T resource) {
+        owned.push(resource);
+        return resource;
+    }
+
+    /** Closes the latest first, all of them; returns what went wrong. */
+    private static @Nullable Exception closeAll(Deque<AutoCloseable> owned) {
+        Exception failure = null;
+        while (true) {
+            AutoCloseable next;
+            synchronized (owned) {
+                next = owned.poll();
+            }
+            if (next == null) {
+                return failure;
+            }
+            try {
+                next.close();
+            } catch (Exception e) {
+                if (failure == null) {
+                    failure = e;
+                } else {
+                    failure.addSuppressed(e);
+                }
+            }
+        }
+    }
+}

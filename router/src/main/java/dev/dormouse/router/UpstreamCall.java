@@ -1,0 +1,185 @@
+package dev.dormouse.router;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.ConnectException;
+import java.net.NoRouteToHostException;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One exchange with one engine. Used by one thread; {@link #abort} comes from any.
+ *
+ * <p>The call counts as in flight until it is settled: by a failure, by {@link #settle}, or by
+ * {@link #close}, which drops the connection if the answer was not read to its end.
+ */
+final class UpstreamCall implements AutoCloseable {
+    private final Engine engine;
+    private final TimeLimits limits;
+    private final RouterMetrics metrics;
+    private final RouterMetrics.LegStart start;
+    private final ClientConnection client;
+    private final CompletableFuture<HttpResponse<InputStream>> answer;
+    private final AtomicReference<@Nullable Outcome> aborted = new AtomicReference<>();
+    private volatile @Nullable InputStream body;
+    private boolean settled;
+
+    /** Sends {@code request}; the call is aborted when {@code client} leaves. */
+    UpstreamCall(
+            Engine engine,
+            Endpoint endpoint,
+            HttpRequest request,
+            HttpClient http,
+            TimeLimits limits,
+            RouterMetrics metrics,
+            ClientConnection client) {
+        this.engine = engine;
+        this.limits = limits;
+        this.metrics = metrics;
+        this.client = client;
+        this.start = metrics.legStarted(engine.role(), endpoint);
+        this.answer = http.sendAsync(request, HttpResponse.BodyHandlers.ofInputStream());
+        client.whenGone(() -> abort(Outcome.CANCELLED));
+    }
+
+    Engine engine() {
+        return engine;
+    }
+
+    RouterMetrics.LegStart start() {
+        return start;
+    }
+
+    /**
+     * Waits for status and headers.
+     *
+     * @throws UpstreamFailure if none come within {@code limit}; the call is then settled
+     */
+    HttpResponse<InputStream> awaitHead(Duration limit) throws UpstreamFailure {
+        try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
+            HttpResponse<InputStream> head = answer.get();
+            body = head.body();
+            Outcome reason = aborted.get();
+            if (reason != null) {
+                throw fail(reason, limit);
+            }
+            return head;
+        } catch (CancellationException e) {
+            throw fail(abortReason(), limit);
+        } catch (ExecutionException e) {
+            Outcome reason = aborted.get();
+            throw fail(reason == null ? outcomeOf(e.getCause()) : reason, limit);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw fail(Outcome.CANCELLED, limit);
+        }
+    }
+
+    /**
+     * Reads the next piece of the body as soon as there is one.
+     *
+     * @return number of bytes, or -1 at the end
+     * @throws UpstreamFailure if the engine breaks off or stays silent for {@code limit}
+     */
+    int read(byte[] into, Duration limit) throws UpstreamFailure {
+        try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
+            return openBody().read(into);
+        } catch (IOException e) {
+            Outcome reason = aborted.get();
+            throw fail(reason == null ? Outcome.BROKEN : reason, limit);
+        }
+    }
+
+    /**
+     * Reads at most {@code maxBytes} of the body.
+     *
+     * @throws UpstreamFailure if the engine breaks off or is not done within {@code limit}
+     */
+    byte[] readUpTo(int maxBytes, Duration limit) throws UpstreamFailure {
+        try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
+            return openBody().readNBytes(maxBytes);
+        } catch (IOException e) {
+            Outcome reason = aborted.get();
+            throw fail(reason == null ? Outcome.BROKEN : reason, limit);
+        }
+    }
+
+    /** Breaks the exchange off; the thread that uses it fails with {@code reason}. */
+    void abort(Outcome reason) {
+        if (aborted.compareAndSet(null, reason)) {
+            answer.cancel(true);
+            closeBody();
+        }
+    }
+
+    /** Ends the call; only the first time counts. */
+    void settle(Outcome outcome) {
+        if (settled) {
+            return;
+        }
+        settled = true;
+        client.forgetWhenGone();
+        answer.cancel(true);
+        closeBody();
+        metrics.legEnded(engine, outcome, start);
+    }
+
+    @Override
+    public void close() {
+        settle(Outcome.CANCELLED);
+    }
+
+    /** Settles the call as failed. */
+    UpstreamFailure fail(Outcome outcome, Duration limit) {
+        String what = engine.role().label() + " engine ";
+        String detail =
+                switch (outcome) {
+                    case UNREACHABLE -> what + "could not be reached";
+                    case TIMED_OUT -> what + "was silent for " + limit;
+                    case CANCELLED -> what + "was not waited for";
+                    case OK, REJECTED, FAILED, BROKEN -> what + "broke the connection off";
+                };
+        settle(outcome);
+        return new UpstreamFailure(outcome, detail);
+    }
+
+    private Outcome abortReason() {
+        Outcome reason = aborted.get();
+        return reason == null ? Outcome.CANCELLED : reason;
+    }
+
+    private InputStream openBody() {
+        InputStream stream = body;
+        if (stream == null) {
+            throw new IllegalStateException("body read before its head: " + engine.name());
+        }
+        return stream;
+    }
+
+    private void closeBody() {
+        InputStream stream = body;
+        if (stream != null) {
+            try {
+                stream.close();
+            } catch (IOException e) {
+                // The connection is dropped in any case, and nobody reads this stream again.
+            }
+        }
+    }
+
+    private static Outcome outcomeOf(@Nullable Throwable cause) {
+        return switch (cause) {
+            case HttpConnectTimeoutException _, ConnectException _, NoRouteToHostException _ ->
+                    Outcome.UNREACHABLE;
+            case null, default -> Outcome.BROKEN;
+        };
+    }
+}

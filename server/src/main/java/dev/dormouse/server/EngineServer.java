@@ -1,0 +1,241 @@
+package dev.dormouse.server;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.engine.Engine;
+import dev.dormouse.engine.EngineState.Phase;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.Status;
+import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http.HttpRouting;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.time.InstantSource;
+import java.util.UUID;
+import java.util.function.LongSupplier;
+import java.util.regex.Pattern;
+
+/**
+ * The HTTP server of one engine: OpenAI's endpoints, vLLM's control endpoints, health and metrics.
+ *
+ * <p>Each request has a virtual thread of its own, which talks to the engine by messages only.
+ */
+public final class EngineServer implements AutoCloseable {
+    private static final Logger LOGGER = System.getLogger("dormouse.server");
+    private static final Pattern REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
+    private static final io.helidon.http.HeaderName X_REQUEST_ID =
+            HeaderNames.create("X-Request-Id");
+
+    private final Engine engine;
+    private final ServerMetrics metrics;
+    private final JobRunner runner;
+    private final ControlHandlers control;
+    private final Tokenizing tokenizing;
+    private final InstantSource clock;
+    private final WebServer server;
+
+    private EngineServer(
+            ServerConfig config,
+            Engine engine,
+            ModelText text,
+            InstantSource clock,
+            LongSupplier nanoClock) {
+        this.engine = engine;
+        this.clock = clock;
+        this.metrics = new ServerMetrics(engine, nanoClock);
+        this.runner = new JobRunner(engine, metrics, clock);
+        this.control = new ControlHandlers(engine);
+        this.tokenizing = new Tokenizing(engine.info(), text.tokenizer());
+        this.server =
+                WebServer.builder()
+                        .host(config.host())
+                        .port(config.port())
+                        .shutdownHook(false)
+                        .maxPayloadSize(config.maxBodyBytes())
+                        .routing(routing -> route(routing, text))
+                        .build()
+                        .start();
+    }
+
+    /**
+     * Starts to serve.
+     *
+     * @param engine stays the caller's, which closes it after the server
+     * @param text how the engine's model reads and writes text
+     * @param clock gives the answers' time of creation
+     * @param nanoClock measures latencies
+     * @throws IllegalStateException if the address cannot be bound; the message names it
+     */
+    public static EngineServer start(
+            ServerConfig config,
+            Engine engine,
+            ModelText text,
+            InstantSource clock,
+            LongSupplier nanoClock) {
+        try {
+            return new EngineServer(config, engine, text, clock, nanoClock);
+        } catch (UncheckedIOException e) {
+            throw new IllegalStateException(
+                    "cannot listen on "
+                            + config.host()
+                            + " port "
+                            + config.port()
+                            + " (--host, --port): "
+                            + e.getMessage(),
+                    e);
+        }
+    }
+
+    /** The port that it listens on. */
+    public int port() {
+        return server.port();
+    }
+
+    @Override
+    public void close() {
+        server.stop();
+        metrics.close();
+    }
+
+    private void route(HttpRouting.Builder routing, ModelText text) {
+        CompletionsHandler completions = new CompletionsHandler(engine.info(), text.tokenizer());
+        ChatHandler chat = new ChatHandler(engine.info(), text);
+        routing.post(
+                        "/v1/completions",
+                        (request, response) -> generate(completions, request, response))
+                .post(
+                        "/v1/chat/completions",
+                        (request, response) -> generate(chat, request, response))
+                .get("/v1/models", (request, response) -> Answers.send(response, models()))
+                .post(
+                        "/tokenize",
+                        (request, response) ->
+                                Answers.send(response, tokenizing.tokenize(body(request))))
+                .post(
+                        "/detokenize",
+                        (request, response) ->
+                                Answers.send(response, tokenizing.detokenize(body(request))))
+                .get("/health", (request, response) -> health(response, healthy()))
+                .get("/ready", (request, response) -> health(response, ready()))
+                .get("/metrics", (request, response) -> metrics(response))
+                .post(
+                        "/sleep",
+                        (request, response) ->
+                                Answers.send(response, control.sleep(parameters(request))))
+                .post(
+                        "/wake_up",
+                        (request, response) ->
+                                Answers.send(response, control.wake(parameters(request))))
+                .post(
+                        "/release_kv_cache_memory",
+                        (request, response) -> Answers.send(response, control.releaseKvCache()))
+                .get(
+                        "/is_sleeping",
+                        (request, response) -> Answers.send(response, control.isSleeping()))
+                .post(
+                        "/pause",
+                        (request, response) ->
+                                Answers.send(response, control.pause(parameters(request))))
+                .post("/resume", (request, response) -> Answers.send(response, control.resume()))
+                .get(
+                        "/is_paused",
+                        (request, response) -> Answers.send(response, control.isPaused()))
+                .post(
+                        "/reset_prefix_cache",
+                        (request, response) -> Answers.send(response, control.resetPrefixCache()))
+                .any(EngineServer::unknown)
+                .error(
+                        ApiException.class,
+                        (request, response, error) -> Answers.send(response, error))
+                .error(Exception.class, EngineServer::unexpected);
+    }
+
+    private void generate(JobSource source, ServerRequest request, ServerResponse response)
+            throws InterruptedException {
+        String requestId = requestId(request);
+        response.header(X_REQUEST_ID, requestId);
+        runner.run(source.job(RequestBody.parse(body(request)), requestId), response);
+    }
+
+    private static String requestId(ServerRequest request) {
+        String given = request.headers().first(X_REQUEST_ID).orElse("");
+        return REQUEST_ID.matcher(given).matches() ? given : UUID.randomUUID().toString();
+    }
+
+    private static ControlParameters parameters(ServerRequest request) {
+        return new ControlParameters(request.query(), body(request));
+    }
+
+    private static byte[] body(ServerRequest request) {
+        if (!request.content().hasEntity()) {
+            return new byte[0];
+        }
+        try {
+            return request.content().inputStream().readAllBytes();
+        } catch (IOException e) {
+            throw ApiException.badRequest(null, "the body cannot be read: " + e.getMessage());
+        }
+    }
+
+    private ObjectNode models() {
+        ObjectNode answer = Answers.JSON.objectNode();
+        answer.put("object", "list");
+        ArrayNode data = answer.putArray("data");
+        data.addObject()
+                .put("id", engine.info().servedModelName())
+                .put("object", "model")
+                .put("created", clock.instant().getEpochSecond())
+                .put("owned_by", "dormouse")
+                .put("max_model_len", engine.info().maxModelLength());
+        return answer;
+    }
+
+    /** Alive: a sleeping engine is, and must not be restarted for it. */
+    private boolean healthy() {
+        Phase phase = engine.state().phase();
+        return phase != Phase.FAILED && phase != Phase.CLOSED;
+    }
+
+    /** Would answer a request now. */
+    private boolean ready() {
+        return engine.state().phase() == Phase.AWAKE && !engine.state().paused();
+    }
+
+    private void health(ServerResponse response, boolean good) {
+        ObjectNode answer = Answers.JSON.objectNode();
+        answer.put("status", good ? "ok" : "unavailable");
+        answer.put("phase", ControlHandlers.phase(engine.state()));
+        response.status(good ? Status.OK_200 : Status.SERVICE_UNAVAILABLE_503);
+        response.header(HeaderNames.CONTENT_TYPE, "application/json");
+        response.send(answer.toString());
+    }
+
+    private void metrics(ServerResponse response) {
+        response.header(HeaderNames.CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
+        response.send(metrics.scrape());
+    }
+
+    private static void unknown(ServerRequest request, ServerResponse response) {
+        String what = request.prologue().method().text() + " " + request.path().path();
+        Answers.send(response, ApiException.of(404, "not_found", what + " does not exist here"));
+    }
+
+    private static void unexpected(
+            ServerRequest request, ServerResponse response, Exception error) {
+        if (error instanceof io.helidon.http.HttpException http) {
+            Answers.send(
+                    response,
+                    ApiException.of(
+                            http.status().code(), "http_error", String.valueOf(http.getMessage())));
+            return;
+        }
+        LOGGER.log(Level.ERROR, "request failed: path=" + request.path().path(), error);
+        Answers.send(
+                response,
+                ApiException.of(500, "internal_error", "the server failed; its log has the cause"));
+    }
+}

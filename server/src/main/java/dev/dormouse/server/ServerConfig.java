@@ -1,0 +1,25 @@
+package dev.dormouse.server;
+
+/**
+ * Where an engine's HTTP server listens, and what it accepts.
+ *
+ * @param host address to bind
+ * @param port port to bind; 0 takes a free one
+ * @param maxBodyBytes the largest request body; a larger one is answered with 413
+ */
+public record ServerConfig(String host, int port, long maxBodyBytes) {
+    /** Large enough for any prompt that a model's context can hold. */
+    public static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
+
+    /** Checks the ranges. */
+    public ServerConfig {
+        if (port < 0 || port > 65535) {
+            throw new IllegalArgumentException(
+                    "--port is " + port + ", but must be between 0 and 65535");
+        }
+        if (maxBodyBytes < 1) {
+            throw new IllegalArgumentException(
+                    "the body limit is " + maxBodyBytes + " bytes, but must be at least 1");
+        }
+    }
+}

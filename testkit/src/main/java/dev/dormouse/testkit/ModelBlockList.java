@@ -1,0 +1,95 @@
+package dev.dormouse.testkit;
+
+import dev.dormouse.transport.BlockList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A prepared list; each block is bound to a registration's section or to a peer's key. */
+final class ModelBlockList implements BlockList {
+    /** A block of this agent's memory. */
+    record LocalBlock(ModelRegistration.Section section, long address, int bytes) {}
+
+    /** A block of a peer's memory. */
+    record RemoteBlock(long key, long address, int bytes) {}
+
+    private final ModelTransport owner;
+    private final List<LocalBlock> local;
+    private final List<RemoteBlock> remote;
+    private final List<ModelRegistration> registrations;
+    private final @Nullable ModelPeer peer;
+    private boolean closed;
+    private int transfers;
+
+    private ModelBlockList(
+            ModelTransport owner,
+            List<LocalBlock> local,
+            List<ModelRegistration> registrations,
+            List<RemoteBlock> remote,
+            @Nullable ModelPeer peer) {
+        this.owner = owner;
+        this.local = List.copyOf(local);
+        this.registrations = List.copyOf(registrations);
+        this.remote = List.copyOf(remote);
+        this.peer = peer;
+        registrations.forEach(registration -> registration.addList(1));
+        if (peer != null) {
+            peer.addList(1);
+        }
+    }
+
+    static ModelBlockList local(
+            ModelTransport owner, List<LocalBlock> blocks, List<ModelRegistration> registrations) {
+        return new ModelBlockList(owner, blocks, registrations, List.of(), null);
+    }
+
+    static ModelBlockList remote(ModelTransport owner, List<RemoteBlock> blocks, ModelPeer peer) {
+        return new ModelBlockList(owner, List.of(), List.of(), blocks, peer);
+    }
+
+    @Nullable ModelPeer peer() {
+        return peer;
+    }
+
+    LocalBlock localBlock(int index) {
+        return local.get(index);
+    }
+
+    RemoteBlock remoteBlock(int index) {
+        return remote.get(index);
+    }
+
+    void requireUsable(ModelTransport by, boolean asRemote) {
+        if (closed || owner != by || (peer != null) != asRemote) {
+            throw new IllegalStateException(
+                    "read: the " + (asRemote ? "remote" : "local") + " list is closed or foreign");
+        }
+    }
+
+    void addTransfer(int change) {
+        transfers += change;
+    }
+
+    @Override
+    public int size() {
+        return peer != null ? remote.size() : local.size();
+    }
+
+    @Override
+    public void close() {
+        synchronized (owner.fabric()) {
+            if (closed) {
+                return;
+            }
+            if (transfers > 0) {
+                throw new IllegalStateException(
+                        "release list: " + transfers + " transfers still use it");
+            }
+            closed = true;
+            registrations.forEach(registration -> registration.addList(-1));
+            if (peer != null) {
+                peer.addList(-1);
+            }
+            owner.forget(this);
+        }
+    }
+}

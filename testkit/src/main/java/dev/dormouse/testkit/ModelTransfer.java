@@ -1,0 +1,145 @@
+package dev.dormouse.testkit;
+
+import dev.dormouse.transport.PeerMessage;
+import dev.dormouse.transport.Transfer;
+import dev.dormouse.transport.TransferState;
+import dev.dormouse.transport.TransportException;
+import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/** A read. All its data move in the poll that finds its time come. */
+final class ModelTransfer implements Transfer {
+    private final ModelTransport owner;
+    private final ModelBlockList local;
+    private final ModelBlockList remote;
+    private final ModelPeer peer;
+    private final int[] localIndices;
+    private final int[] remoteIndices;
+    private final byte[] notification;
+    private final @Nullable ModelFault fault;
+    private final long postedNanos;
+    private final long dueNanos;
+    private TransferState state = new TransferState.InProgress();
+    private int refusals;
+    private boolean released;
+
+    ModelTransfer(
+            ModelTransport owner,
+            ModelBlockList local,
+            int[] localIndices,
+            ModelBlockList remote,
+            int[] remoteIndices,
+            byte[] notification,
+            @Nullable ModelFault fault,
+            long delayNanos) {
+        this.owner = owner;
+        this.local = local;
+        this.remote = remote;
+        this.peer = Objects.requireNonNull(remote.peer());
+        this.localIndices = localIndices.clone();
+        this.remoteIndices = remoteIndices.clone();
+        this.notification = notification.clone();
+        this.fault = fault;
+        this.postedNanos = owner.fabric().nanoTime();
+        this.dueNanos = postedNanos + delayNanos;
+        this.refusals =
+                fault instanceof ModelFault.FailAndRefuseRelease refuse ? refuse.refusals() : 0;
+        local.addTransfer(1);
+        remote.addTransfer(1);
+    }
+
+    @Override
+    public TransferState poll() {
+        synchronized (owner.fabric()) {
+            if (released) {
+                throw new IllegalStateException("poll: the transfer was released");
+            }
+            if (fault instanceof ModelFault.ThrowOnPoll) {
+                throw new TransportException("poll: injected fault");
+            }
+            if (state instanceof TransferState.InProgress
+                    && !(fault instanceof ModelFault.NeverComplete)
+                    && owner.fabric().nanoTime() - dueNanos >= 0) {
+                state = complete();
+            }
+            return state;
+        }
+    }
+
+    @Override
+    public boolean release() {
+        synchronized (owner.fabric()) {
+            if (released) {
+                return true;
+            }
+            if (refusals > 0) {
+                refusals--;
+                move(localIndices.length);
+                return false;
+            }
+            end();
+            return true;
+        }
+    }
+
+    /** Ends it unconditionally, as the process's end does. */
+    void end() {
+        released = true;
+        local.addTransfer(-1);
+        remote.addTransfer(-1);
+        owner.forget(this);
+    }
+
+    private TransferState complete() {
+        ModelTransport target = peer.reach();
+        if (target == null) {
+            return new TransferState.Failed(
+                    "remote agent " + peer.agentName() + " was disconnected");
+        }
+        if (fault instanceof ModelFault.FailHalfWay) {
+            move(localIndices.length / 2);
+            return new TransferState.Failed("injected fault after half of the blocks");
+        }
+        if (fault instanceof ModelFault.FailAndRefuseRelease) {
+            return new TransferState.Failed("injected fault before the last data");
+        }
+        long bytes = move(localIndices.length);
+        if (bytes < 0) {
+            peer.disconnect();
+            return new TransferState.Failed(
+                    "remote agent "
+                            + peer.agentName()
+                            + " was disconnected: it does not know the key");
+        }
+        target.deliver(new PeerMessage(owner.agentName(), notification), owner.fabric().nanoTime());
+        return new TransferState.Done(
+                Duration.ofNanos(owner.fabric().nanoTime() - postedNanos),
+                Duration.ZERO,
+                bytes,
+                localIndices.length);
+    }
+
+    /** Moves the first {@code blocks} blocks; -1, and none, if the peer refuses a key. */
+    private long move(int blocks) {
+        ModelTransport target = peer.reach();
+        if (target == null) {
+            return -1;
+        }
+        for (int i = 0; i < blocks; i++) {
+            if (target.section(remote.remoteBlock(remoteIndices[i]).key()) == null) {
+                return -1;
+            }
+        }
+        long bytes = 0;
+        for (int i = 0; i < blocks; i++) {
+            ModelBlockList.RemoteBlock from = remote.remoteBlock(remoteIndices[i]);
+            ModelBlockList.LocalBlock to = local.localBlock(localIndices[i]);
+            byte[] data = new byte[from.bytes()];
+            Objects.requireNonNull(target.section(from.key())).read(from.address(), data);
+            to.section().write(to.address(), data);
+            bytes += data.length;
+        }
+        return bytes;
+    }
+}

@@ -1,0 +1,424 @@
+package dev.dormouse.testkit;
+
+import dev.dormouse.transport.BlockList;
+import dev.dormouse.transport.BlockRow;
+import dev.dormouse.transport.KvTransport;
+import dev.dormouse.transport.MemoryRange;
+import dev.dormouse.transport.PeerMessage;
+import dev.dormouse.transport.Registration;
+import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Transfer;
+import dev.dormouse.transport.TransportException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A transport without a network, exact where CPU transports are not: a registration that was not
+ * renewed silently moves the old pages' bytes, on both ends; each registration has a new key; a key
+ * that its owner dropped disconnects the reader that uses it.
+ *
+ * <p>Faults are planned by the test, one per read in the order of the reads.
+ */
+public final class ModelTransport implements KvTransport {
+    private record Arrival(long dueNanos, PeerMessage message) {}
+
+    private final ModelFabric fabric;
+    private final String agentName;
+    private final ModelMemory memory;
+    private final long incarnation;
+    private final Set<ModelRegistration> registrations = new LinkedHashSet<>();
+    private final Map<Long, ModelRegistration.Section> sectionsByKey = new HashMap<>();
+    private final Map<String, ModelPeer> peers = new HashMap<>();
+    private final Set<ModelBlockList> lists = new LinkedHashSet<>();
+    private final Set<ModelTransfer> transfers = new LinkedHashSet<>();
+    private final Deque<Arrival> inbox = new ArrayDeque<>();
+    private final Deque<ModelFault> planned = new ArrayDeque<>();
+    private long readDelayNanos;
+    private long messageDelayNanos;
+    private int failingNotifies;
+    private int failingRegistrations;
+    private int failingDeregistrations;
+    private int failingLoads;
+    private long readsPosted;
+    private boolean closed;
+
+    ModelTransport(ModelFabric fabric, String agentName, ModelMemory memory) {
+        this.fabric = fabric;
+        this.agentName = agentName;
+        this.memory = memory;
+        this.incarnation = fabric.nextIdentity();
+    }
+
+    /** How long each further read takes. */
+    public void setReadDelay(Duration delay) {
+        synchronized (fabric) {
+            readDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** How long each further message to this agent takes. */
+    public void setMessageDelay(Duration delay) {
+        synchronized (fabric) {
+            messageDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** The next read that has no plan yet meets {@code fault}. */
+    public void planRead(ModelFault fault) {
+        synchronized (fabric) {
+            planned.add(fault);
+        }
+    }
+
+    /** The next {@code times} messages cannot be sent. */
+    public void failNotifies(int times) {
+        synchronized (fabric) {
+            failingNotifies = times;
+        }
+    }
+
+    /** The next {@code times} registrations are refused. */
+    public void failRegistrations(int times) {
+        synchronized (fabric) {
+            failingRegistrations = times;
+        }
+    }
+
+    /** The next {@code times} deregistrations are refused. */
+    public void failDeregistrations(int times) {
+        synchronized (fabric) {
+            failingDeregistrations = times;
+        }
+    }
+
+    /** The next {@code times} loads are refused. */
+    public void failLoads(int times) {
+        synchronized (fabric) {
+            failingLoads = times;
+        }
+    }
+
+    /** What is held now. */
+    public ModelCounts counts() {
+        synchronized (fabric) {
+            return new ModelCounts(
+                    registrations.size(), lists.size(), peers.size(), transfers.size());
+        }
+    }
+
+    /** How many reads were ever posted. */
+    public long readsPosted() {
+        synchronized (fabric) {
+            return readsPosted;
+        }
+    }
+
+    @Override
+    public String name() {
+        return "model";
+    }
+
+    @Override
+    public String agentName() {
+        return agentName;
+    }
+
+    @Override
+    public Registration register(List<MemoryRange> ranges) {
+        synchronized (fabric) {
+            requireOpen();
+            if (failingRegistrations > 0) {
+                failingRegistrations--;
+                throw new TransportException("register: injected fault");
+            }
+            ModelRegistration registration = new ModelRegistration(this, ranges, memory);
+            registrations.add(registration);
+            registration.sections().forEach(section -> sectionsByKey.put(section.key(), section));
+            return registration;
+        }
+    }
+
+    @Override
+    public byte[] metadata() {
+        synchronized (fabric) {
+            requireOpen();
+            List<ModelPeer.RemoteSection> sections = new ArrayList<>();
+            for (ModelRegistration registration : registrations) {
+                for (ModelRegistration.Section section : registration.sections()) {
+                    sections.add(
+                            new ModelPeer.RemoteSection(
+                                    section.key(),
+                                    section.range().address(),
+                                    section.range().lengthBytes()));
+                }
+            }
+            return new ModelMetadata(agentName, incarnation, sections).encode();
+        }
+    }
+
+    @Override
+    public RemotePeer load(byte[] metadata) {
+        synchronized (fabric) {
+            requireOpen();
+            ModelMetadata decoded = ModelMetadata.decode(metadata);
+            if (failingLoads > 0) {
+                failingLoads--;
+                throw new TransportException("load peer: injected fault");
+            }
+            if (peers.containsKey(decoded.agentName())) {
+                throw new TransportException(
+                        "load peer " + decoded.agentName() + ": loaded already; close it first");
+            }
+            ModelPeer peer =
+                    new ModelPeer(
+                            this, decoded.agentName(), decoded.incarnation(), decoded.sections());
+            peers.put(peer.agentName(), peer);
+            return peer;
+        }
+    }
+
+    @Override
+    public BlockList prepareLocal(List<BlockRow> rows) {
+        synchronized (fabric) {
+            requireOpen();
+            List<ModelBlockList.LocalBlock> blocks = new ArrayList<>();
+            Set<ModelRegistration> used = new LinkedHashSet<>();
+            forEachBlock(
+                    rows,
+                    (address, bytes) -> {
+                        for (ModelRegistration registration : registrations) {
+                            ModelRegistration.Section section =
+                                    registration.covering(address, bytes);
+                            if (section != null) {
+                                used.add(registration);
+                                blocks.add(new ModelBlockList.LocalBlock(section, address, bytes));
+                                return true;
+                            }
+                        }
+                        return false;
+                    });
+            return remember(ModelBlockList.local(this, blocks, List.copyOf(used)));
+        }
+    }
+
+    @Override
+    public BlockList prepareRemote(RemotePeer peer, List<BlockRow> rows) {
+        synchronized (fabric) {
+            requireOpen();
+            ModelPeer loaded = own(peer);
+            List<ModelBlockList.RemoteBlock> blocks = new ArrayList<>();
+            forEachBlock(
+                    rows,
+                    (address, bytes) -> {
+                        ModelPeer.RemoteSection section = loaded.covering(address, bytes);
+                        return section != null
+                                && blocks.add(
+                                        new ModelBlockList.RemoteBlock(
+                                                section.key(), address, bytes));
+                    });
+            return remember(ModelBlockList.remote(this, blocks, loaded));
+        }
+    }
+
+    @Override
+    public Transfer read(
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification) {
+        synchronized (fabric) {
+            requireOpen();
+            ModelBlockList to = (ModelBlockList) local;
+            ModelBlockList from = (ModelBlockList) remote;
+            to.requireUsable(this, false);
+            from.requireUsable(this, true);
+            requireIndices(to, localIndices, from, remoteIndices);
+            ModelFault fault = planned.poll();
+            ModelPeer peer = Objects.requireNonNull(from.peer());
+            if (fault instanceof ModelFault.FailPost || peer.reach() == null) {
+                throw new TransportException(
+                        "read from " + peer.agentName() + ": disconnected or injected fault");
+            }
+            readsPosted++;
+            ModelTransfer transfer =
+                    new ModelTransfer(
+                            this,
+                            to,
+                            localIndices,
+                            from,
+                            remoteIndices,
+                            notification,
+                            fault,
+                            readDelayNanos);
+            transfers.add(transfer);
+            return transfer;
+        }
+    }
+
+    @Override
+    public void notify(RemotePeer peer, byte[] message) {
+        synchronized (fabric) {
+            requireOpen();
+            ModelTransport target = own(peer).reach();
+            if (failingNotifies > 0 || target == null) {
+                failingNotifies = Math.max(0, failingNotifies - 1);
+                throw new TransportException(
+                        "notify " + peer.agentName() + ": disconnected or injected fault");
+            }
+            target.deliver(new PeerMessage(agentName, message.clone()), fabric.nanoTime());
+        }
+    }
+
+    @Override
+    public List<PeerMessage> messages() {
+        synchronized (fabric) {
+            requireOpen();
+            List<PeerMessage> due = new ArrayList<>();
+            for (Arrival head = inbox.peek();
+                    head != null && fabric.nanoTime() - head.dueNanos() >= 0;
+                    head = inbox.peek()) {
+                due.add(inbox.remove().message());
+            }
+            return due;
+        }
+    }
+
+    @Override
+    public void close() {
+        synchronized (fabric) {
+            if (!closed) {
+                fabric.leave(this);
+                die();
+            }
+        }
+    }
+
+    ModelFabric fabric() {
+        return fabric;
+    }
+
+    long incarnation() {
+        return incarnation;
+    }
+
+    ModelRegistration.@Nullable Section section(long key) {
+        return sectionsByKey.get(key);
+    }
+
+    void deliver(PeerMessage message, long nowNanos) {
+        inbox.add(new Arrival(nowNanos + messageDelayNanos, message));
+    }
+
+    void die() {
+        closed = true;
+        List.copyOf(transfers).forEach(ModelTransfer::end);
+        List.copyOf(lists).forEach(ModelBlockList::close);
+        List.copyOf(peers.values()).forEach(ModelPeer::close);
+        List.copyOf(registrations).forEach(ModelRegistration::end);
+        inbox.clear();
+    }
+
+    void beforeDeregistration() {
+        if (failingDeregistrations > 0) {
+            failingDeregistrations--;
+            throw new TransportException("deregister: injected fault; the memory stays registered");
+        }
+    }
+
+    void forget(ModelRegistration registration) {
+        registrations.remove(registration);
+        for (ModelRegistration.Section section : registration.sections()) {
+            sectionsByKey.remove(section.key());
+            memory.unpin(section.pages());
+        }
+    }
+
+    void forget(ModelPeer peer) {
+        peers.remove(peer.agentName());
+    }
+
+    void forget(ModelBlockList list) {
+        lists.remove(list);
+    }
+
+    void forget(ModelTransfer transfer) {
+        transfers.remove(transfer);
+    }
+
+    private interface BlockVisitor {
+        boolean visit(long address, int bytes);
+    }
+
+    private static void forEachBlock(List<BlockRow> rows, BlockVisitor visitor) {
+        for (BlockRow row : rows) {
+            for (int i = 0; i < row.count(); i++) {
+                long address = row.address() + i * row.strideBytes();
+                if (!visitor.visit(address, Math.toIntExact(row.blockBytes()))) {
+                    throw new TransportException(
+                            "prepare: block "
+                                    + i
+                                    + " of "
+                                    + row
+                                    + " is outside all registered memory");
+                }
+            }
+        }
+    }
+
+    private static void requireIndices(
+            ModelBlockList local, int[] localIndices, ModelBlockList remote, int[] remoteIndices) {
+        if (localIndices.length != remoteIndices.length || localIndices.length == 0) {
+            throw new IllegalArgumentException(
+                    "read: "
+                            + localIndices.length
+                            + " local and "
+                            + remoteIndices.length
+                            + " remote blocks");
+        }
+        for (int i = 0; i < localIndices.length; i++) {
+            if (localIndices[i] < 0
+                    || localIndices[i] >= local.size()
+                    || remoteIndices[i] < 0
+                    || remoteIndices[i] >= remote.size()
+                    || local.localBlock(localIndices[i]).bytes()
+                            != remote.remoteBlock(remoteIndices[i]).bytes()) {
+                throw new IllegalArgumentException(
+                        "read: blocks "
+                                + localIndices[i]
+                                + " and "
+                                + remoteIndices[i]
+                                + " do not both exist with one size");
+            }
+        }
+    }
+
+    private ModelPeer own(RemotePeer peer) {
+        if (!(peer instanceof ModelPeer loaded)
+                || loaded.isClosed()
+                || peers.get(loaded.agentName()) != loaded) {
+            throw new IllegalStateException("peer " + peer.agentName() + " is not loaded here");
+        }
+        return loaded;
+    }
+
+    private ModelBlockList remember(ModelBlockList list) {
+        lists.add(list);
+        return list;
+    }
+
+    private void requireOpen() {
+        if (closed) {
+            throw new IllegalStateException("transport " + agentName + " is closed");
+        }
+    }
+}
