@@ -263,6 +263,37 @@ final class GenerationTest {
     }
 
     @Test
+    void anAbortGivesTheTextThatWasHeldBack() {
+        try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
+            int first = HashModel.oracle(prompt(1, 5), 1).getFirst();
+            SamplingParameters sampling =
+                    new SamplingParameters(
+                            0,
+                            0,
+                            1,
+                            0,
+                            null,
+                            1,
+                            0,
+                            0,
+                            50,
+                            0,
+                            List.of(first + " never"),
+                            Set.of(),
+                            false,
+                            null);
+            RecordingListener listener = engine.submit("r", prompt(1, 5), sampling, null);
+            engine.step();
+            assertThat(listener.tokens()).containsExactly(first);
+            assertThat(listener.text()).isEmpty();
+            engine.engine.abort("r");
+            engine.settle();
+
+            assertThat(listener.text()).isEqualTo(first + " ");
+        }
+    }
+
+    @Test
     void aFailedStepFailsItsRequestsAndNoOthers() {
         try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
             RecordingListener hit = engine.submit("hit", prompt(1, 5), 5);

@@ -404,6 +404,18 @@ final class SleepTest {
     }
 
     @Test
+    void memoryThatIsBackEndsAnEarlierSleepOfLevelZeroToo() {
+        try (EngineHarness engine = engine()) {
+            engine.made(engine.engine.sleep(0, PauseMode.WAIT));
+            engine.made(engine.engine.sleep(1, PauseMode.WAIT));
+            TransitionReport woken =
+                    engine.made(engine.engine.wake(Set.of(WakeTag.WEIGHTS, WakeTag.KV_CACHE)));
+
+            assertThat(woken.state()).isEqualTo(new EngineState(Phase.AWAKE, 0, Set.of(), false));
+        }
+    }
+
+    @Test
     void wrongCallsAreRefusedAndRepeatsChangeNothing() {
         try (EngineHarness engine = engine()) {
             assertThat(engine.refused(engine.engine.sleep(3, PauseMode.ABORT)).reason())
