@@ -40,9 +40,9 @@ public final class NixlAgent implements AutoCloseable {
     private long lastId;
     private boolean open = true;
 
-    private NixlAgent(NixlAgentConfig config) {
+    private NixlAgent(NixlAgentConfig config, NativeAgent nativeAgent) {
         this.config = config;
-        this.nativeAgent = NativeAgent.create(config);
+        this.nativeAgent = nativeAgent;
         this.plugins = new NativePlugins(nativeAgent);
         this.transfers = new NativeTransfers(nativeAgent);
         this.notifications = new NativeNotifications(nativeAgent, config.maxNotificationBytes());
@@ -54,7 +54,13 @@ public final class NixlAgent implements AutoCloseable {
      * @throws dev.dormouse.foreign.NativeLibraryException when NIXL is not there, with the remedy
      */
     public static NixlAgent create(NixlAgentConfig config) {
-        return new NixlAgent(config);
+        NativeAgent nativeAgent = NativeAgent.create(config);
+        try {
+            return new NixlAgent(config, nativeAgent);
+        } catch (RuntimeException | Error e) {
+            nativeAgent.destroy();
+            throw e;
+        }
     }
 
     /** The agent's name. */
