@@ -19,7 +19,7 @@ import java.util.List;
  * @param clientTimeout bound of every wait for a client: for its next request, its whole body, or
  *     room to write
  * @param healthInterval pause between two health checks of an engine
- * @param maxBodyBytes largest request body, and largest answer of a prefill engine
+ * @param maxBodyBytes largest request body, and largest answer of a prefill engine; at most 1 GiB
  * @param maxRequestsInFlight completions served at a time; more are refused with 503
  */
 public record RouterConfig(
@@ -34,6 +34,7 @@ public record RouterConfig(
         Duration healthInterval,
         int maxBodyBytes,
         int maxRequestsInFlight) {
+    private static final int MAX_BODY_BYTES = 1 << 30;
 
     /**
      * Checks and copies.
@@ -52,6 +53,10 @@ public record RouterConfig(
         positive("client timeout", clientTimeout);
         positive("health interval", healthInterval);
         positive("body limit in bytes", maxBodyBytes);
+        if (maxBodyBytes > MAX_BODY_BYTES) {
+            throw new RouterException(
+                    "router's body limit " + maxBodyBytes + " is above " + MAX_BODY_BYTES);
+        }
         positive("limit of requests in flight", maxRequestsInFlight);
     }
 
