@@ -49,8 +49,9 @@ public final class RemoteAgent extends NixlObject {
      * <p>NIXL tells sections apart by address, length and device id. When one that is loaded comes
      * again with another key, NIXL refuses and, in doing so, destroys the peer for good; so that is
      * refused here first. A peer in host memory avoids it by registering under a fresh device id;
-     * otherwise close this object and load the metadata anew. Sections loaded before stay, a few KiB
-     * each, and so does access under their device ids: it is for the caller to use the new ones only.
+     * otherwise close this object and load the metadata anew. Sections loaded before stay, a few
+     * KiB each, and so does access under their device ids: it is for the caller to use the new ones
+     * only.
      *
      * @param metadata partial or full metadata of this peer
      * @throws MetadataException when it is malformed, of another peer, or would harm what is loaded

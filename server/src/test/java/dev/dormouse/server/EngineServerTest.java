@@ -85,12 +85,19 @@ class EngineServerTest {
                             piece,
                             List.of(token),
                             logprobs
-                                    ? List.of(new TokenLogprobs(token, -0.5f, List.of(new Candidate(token, -0.5f))))
+                                    ? List.of(
+                                            new TokenLogprobs(
+                                                    token,
+                                                    -0.5f,
+                                                    List.of(new Candidate(token, -0.5f))))
                                     : List.of()));
         }
         events.add(
                 new Finished(
-                        FinishReason.LENGTH, null, new Usage(request.promptTokens().size(), pieces.length, 0), null));
+                        FinishReason.LENGTH,
+                        null,
+                        new Usage(request.promptTokens().size(), pieces.length, 0),
+                        null));
         return events;
     }
 
@@ -123,12 +130,18 @@ class EngineServerTest {
     }
 
     private static List<String> events(HttpResponse<String> response) {
-        return Stream.of(response.body().split("\n\n")).map(event -> event.substring("data: ".length())).toList();
+        return Stream.of(response.body().split("\n\n"))
+                .map(event -> event.substring("data: ".length()))
+                .toList();
     }
 
     @Test
     void completesTextAndReportsUsage() {
-        JsonNode answer = post(200, "/v1/completions", "{\"prompt\":\"Once upon\",\"max_tokens\":2,\"return_token_ids\":true}");
+        JsonNode answer =
+                post(
+                        200,
+                        "/v1/completions",
+                        "{\"prompt\":\"Once upon\",\"max_tokens\":2,\"return_token_ids\":true}");
         assertThat(answer.path("object").asText()).isEqualTo("text_completion");
         assertThat(answer.path("model").asText()).isEqualTo("fake-model");
         assertThat(answer.path("created").asLong()).isEqualTo(1_700_000_000);
@@ -139,60 +152,119 @@ class EngineServerTest {
         assertThat(answer.path("usage").path("total_tokens").asInt())
                 .isEqualTo(engine.requests.getFirst().promptTokens().size() + 2);
         assertThat(engine.requests.getFirst().promptTokens())
-                .isEqualTo(Stream.of(text.tokenizer().encode("Once upon", true, true)).flatMap(ids -> java.util.Arrays.stream(ids).boxed()).toList());
+                .isEqualTo(
+                        Stream.of(text.tokenizer().encode("Once upon", true, true))
+                                .flatMap(ids -> java.util.Arrays.stream(ids).boxed())
+                                .toList());
     }
 
     @Test
     void takesTokenIdsAndListsOfPromptsAndSeveralChoices() {
         post(200, "/v1/completions", "{\"prompt\":[5,6,7]}");
         assertThat(engine.requests.getFirst().promptTokens()).containsExactly(5, 6, 7);
-        JsonNode answer = post(200, "/v1/completions", "{\"prompt\":[[1,2],\"x\"],\"n\":2,\"seed\":3}");
+        JsonNode answer =
+                post(200, "/v1/completions", "{\"prompt\":[[1,2],\"x\"],\"n\":2,\"seed\":3}");
         assertThat(answer.path("choices")).hasSize(4);
-        assertThat(engine.requests.subList(1, 5)).extracting(r -> r.sampling().seed()).containsExactly(3L, 4L, 3L, 4L);
+        assertThat(engine.requests.subList(1, 5))
+                .extracting(r -> r.sampling().seed())
+                .containsExactly(3L, 4L, 3L, 4L);
         assertThat(engine.requests).extracting(GenerationRequest::id).doesNotHaveDuplicates();
     }
 
     @Test
     void streamsEachPieceAndEndsWithUsageAndDone() {
         HttpResponse<String> response =
-                send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
-        assertThat(response.headers().firstValue("content-type").orElse("")).startsWith("text/event-stream");
+                send(
+                        "POST",
+                        "/v1/completions",
+                        "{\"prompt\":\"x\",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+        assertThat(response.headers().firstValue("content-type").orElse(""))
+                .startsWith("text/event-stream");
         List<String> events = events(response);
         assertThat(events).hasSize(5).last().isEqualTo("[DONE]");
-        assertThat(events.subList(0, 2)).map(e -> json(e).path("choices").path(0).path("text").asText()).containsExactly("Hello", " world");
-        assertThat(json(events.get(2)).path("choices").path(0).path("finish_reason").asText()).isEqualTo("length");
-        assertThat(json(events.get(3)).path("usage").path("completion_tokens").asInt()).isEqualTo(2);
+        assertThat(events.subList(0, 2))
+                .map(e -> json(e).path("choices").path(0).path("text").asText())
+                .containsExactly("Hello", " world");
+        assertThat(json(events.get(2)).path("choices").path(0).path("finish_reason").asText())
+                .isEqualTo("length");
+        assertThat(json(events.get(3)).path("usage").path("completion_tokens").asInt())
+                .isEqualTo(2);
     }
 
     @Test
     void chatAppliesTheTemplateAndStreamsDeltas() {
-        JsonNode whole = post(200, "/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}");
-        assertThat(whole.path("choices").path(0).path("message").path("content").asText()).isEqualTo("Hello world");
-        int[] prompt = engine.requests.getFirst().promptTokens().stream().mapToInt(i -> i).toArray();
-        String rendered = text.chatTemplate().render(List.of(new dev.dormouse.model.chat.ChatMessage("user", "Hi")), true);
+        JsonNode whole =
+                post(
+                        200,
+                        "/v1/chat/completions",
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}");
+        assertThat(whole.path("choices").path(0).path("message").path("content").asText())
+                .isEqualTo("Hello world");
+        int[] prompt =
+                engine.requests.getFirst().promptTokens().stream().mapToInt(i -> i).toArray();
+        String rendered =
+                text.chatTemplate()
+                        .render(
+                                List.of(new dev.dormouse.model.chat.ChatMessage("user", "Hi")),
+                                true);
         assertThat(prompt).isEqualTo(text.tokenizer().encode(rendered, false, true));
-        assertThat(engine.requests.getFirst().sampling().maxTokens()).isEqualTo(1000 - prompt.length);
+        assertThat(engine.requests.getFirst().sampling().maxTokens())
+                .isEqualTo(1000 - prompt.length);
 
         List<String> events =
-                events(send("POST", "/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}],\"stream\":true}"));
-        assertThat(json(events.getFirst()).path("choices").path(0).path("delta").path("role").asText()).isEqualTo("assistant");
-        assertThat(json(events.get(1)).path("choices").path(0).path("delta").path("content").asText()).isEqualTo("Hello");
-        assertThat(engine.requests.get(1).promptTokens()).isEqualTo(engine.requests.get(0).promptTokens());
+                events(
+                        send(
+                                "POST",
+                                "/v1/chat/completions",
+                                "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Hi\"}]}],\"stream\":true}"));
+        assertThat(
+                        json(events.getFirst())
+                                .path("choices")
+                                .path(0)
+                                .path("delta")
+                                .path("role")
+                                .asText())
+                .isEqualTo("assistant");
+        assertThat(
+                        json(events.get(1))
+                                .path("choices")
+                                .path(0)
+                                .path("delta")
+                                .path("content")
+                                .asText())
+                .isEqualTo("Hello");
+        assertThat(engine.requests.get(1).promptTokens())
+                .isEqualTo(engine.requests.get(0).promptTokens());
     }
 
     @Test
     void reportsLogprobsInEitherShape() {
-        JsonNode text = post(200, "/v1/completions", "{\"prompt\":\"x\",\"logprobs\":1}").path("choices").path(0).path("logprobs");
+        JsonNode text =
+                post(200, "/v1/completions", "{\"prompt\":\"x\",\"logprobs\":1}")
+                        .path("choices")
+                        .path(0)
+                        .path("logprobs");
         assertThat(text.path("tokens")).hasSize(2);
         assertThat(text.path("text_offset").path(1).asInt()).isEqualTo(5);
         JsonNode chat =
-                post(200, "/v1/chat/completions", "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"logprobs\":true,\"top_logprobs\":1}");
-        assertThat(chat.path("choices").path(0).path("logprobs").path("content").path(0).path("top_logprobs")).hasSize(1);
+                post(
+                        200,
+                        "/v1/chat/completions",
+                        "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"logprobs\":true,\"top_logprobs\":1}");
+        assertThat(
+                        chat.path("choices")
+                                .path(0)
+                                .path("logprobs")
+                                .path("content")
+                                .path(0)
+                                .path("top_logprobs"))
+                .hasSize(1);
     }
 
     @Test
     void carriesTransferParametersUntouchedBothWays() {
-        String params = "{\"do_remote_prefill\":true,\"remote_engine_id\":\"e\",\"unknown\":{\"a\":[1,null]}}";
+        String params =
+                "{\"do_remote_prefill\":true,\"remote_engine_id\":\"e\",\"unknown\":{\"a\":[1,null]}}";
         engine.script =
                 request ->
                         List.of(
@@ -201,12 +273,23 @@ class EngineServerTest {
                                         null,
                                         new Usage(1, 1, 0),
                                         Objects.requireNonNull(request.kvTransferParams())));
-        JsonNode answer = post(200, "/v1/completions", "{\"prompt\":\"x\",\"kv_transfer_params\":" + params + "}");
+        JsonNode answer =
+                post(
+                        200,
+                        "/v1/completions",
+                        "{\"prompt\":\"x\",\"kv_transfer_params\":" + params + "}");
         assertThat(answer.path("kv_transfer_params")).isEqualTo(json(params));
-        KvTransferParams seen = Objects.requireNonNull(engine.requests.getFirst().kvTransferParams());
+        KvTransferParams seen =
+                Objects.requireNonNull(engine.requests.getFirst().kvTransferParams());
         assertThat(seen.toJson()).isEqualTo(json(params));
         List<String> events =
-                events(send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":true,\"kv_transfer_params\":" + params + "}"));
+                events(
+                        send(
+                                "POST",
+                                "/v1/completions",
+                                "{\"prompt\":\"x\",\"stream\":true,\"kv_transfer_params\":"
+                                        + params
+                                        + "}"));
         assertThat(json(events.getFirst()).path("kv_transfer_params")).isEqualTo(json(params));
     }
 
@@ -252,10 +335,16 @@ class EngineServerTest {
                         case INTERNAL -> 500;
                     };
             for (boolean stream : new boolean[] {false, true}) {
-                HttpResponse<String> response = send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":" + stream + "}");
+                HttpResponse<String> response =
+                        send(
+                                "POST",
+                                "/v1/completions",
+                                "{\"prompt\":\"x\",\"stream\":" + stream + "}");
                 assertThat(response.statusCode()).isEqualTo(status);
-                assertThat(json(response.body()).path("error").path("message").asText()).isEqualTo("because");
-                assertThat(response.headers().firstValue("retry-after").isPresent()).isEqualTo(status == 503);
+                assertThat(json(response.body()).path("error").path("message").asText())
+                        .isEqualTo("because");
+                assertThat(response.headers().firstValue("retry-after").isPresent())
+                        .isEqualTo(status == 503);
             }
         }
     }
@@ -263,32 +352,44 @@ class EngineServerTest {
     @Test
     void aFailureInMidStreamIsAnErrorEventWithoutDone() {
         engine.script =
-                request -> List.of(new Tokens("a", List.of(1), List.of()), new Failed(FailureKind.INTERNAL, "broke"));
-        List<String> events = events(send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":true}"));
+                request ->
+                        List.of(
+                                new Tokens("a", List.of(1), List.of()),
+                                new Failed(FailureKind.INTERNAL, "broke"));
+        List<String> events =
+                events(send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":true}"));
         assertThat(events).hasSize(2);
         assertThat(json(events.get(1)).path("error").path("message").asText()).isEqualTo("broke");
     }
 
     @Test
     void anotherModelsNameIsNotFound() {
-        assertThat(post(404, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"gpt\"}").path("error").path("code").asText())
+        assertThat(
+                        post(404, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"gpt\"}")
+                                .path("error")
+                                .path("code")
+                                .asText())
                 .isEqualTo("model_not_found");
         post(200, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"fake-model\"}");
     }
 
     @Test
     void returnsTheClientsRequestIdAndRefusesAnUnsafeOne() {
-        HttpResponse<String> response = send("POST", "/v1/completions", "{\"prompt\":\"x\"}", "X-Request-Id", "abc-1");
+        HttpResponse<String> response =
+                send("POST", "/v1/completions", "{\"prompt\":\"x\"}", "X-Request-Id", "abc-1");
         assertThat(response.headers().firstValue("x-request-id")).contains("abc-1");
         assertThat(json(response.body()).path("id").asText()).isEqualTo("cmpl-abc-1");
-        HttpResponse<String> odd = send("POST", "/v1/completions", "{\"prompt\":\"x\"}", "X-Request-Id", "a b");
+        HttpResponse<String> odd =
+                send("POST", "/v1/completions", "{\"prompt\":\"x\"}", "X-Request-Id", "a b");
         assertThat(odd.headers().firstValue("x-request-id").orElse("")).hasSize(36);
     }
 
     @Test
     void unknownPathsAndLargeBodiesAreErrorsInTheSameShape() {
-        assertThat(json(send("GET", "/v2", "").body()).path("error").path("code").asText()).isEqualTo("not_found");
-        HttpResponse<String> large = send("POST", "/v1/completions", "{\"prompt\":\"" + "x".repeat(20_000) + "\"}");
+        assertThat(json(send("GET", "/v2", "").body()).path("error").path("code").asText())
+                .isEqualTo("not_found");
+        HttpResponse<String> large =
+                send("POST", "/v1/completions", "{\"prompt\":\"" + "x".repeat(20_000) + "\"}");
         assertThat(large.statusCode()).isEqualTo(413);
     }
 
@@ -344,7 +445,11 @@ class EngineServerTest {
 
     @Test
     void aParameterThatDiffersBetweenQueryAndBodyIsRefused() {
-        assertThat(post(400, "/sleep?level=1", "{\"level\":2}").path("error").path("message").asText())
+        assertThat(
+                        post(400, "/sleep?level=1", "{\"level\":2}")
+                                .path("error")
+                                .path("message")
+                                .asText())
                 .contains("[1] in the query but [2] in the body");
         assertThat(engine.transitions).isEmpty();
     }
@@ -359,7 +464,8 @@ class EngineServerTest {
                         case CONFLICT -> 409;
                         case UNAVAILABLE -> 503;
                     };
-            assertThat(post(status, "/sleep", "").path("error").path("message").asText()).isEqualTo("no");
+            assertThat(post(status, "/sleep", "").path("error").path("message").asText())
+                    .isEqualTo("no");
         }
     }
 
@@ -367,10 +473,13 @@ class EngineServerTest {
     void aSleepingEngineIsAliveButNotReady() {
         assertThat(send("GET", "/health", "").statusCode()).isEqualTo(200);
         assertThat(send("GET", "/ready", "").statusCode()).isEqualTo(200);
-        engine.state = new EngineState(Phase.ASLEEP, 1, Set.of(dev.dormouse.engine.WakeTag.KV_CACHE), true);
+        engine.state =
+                new EngineState(
+                        Phase.ASLEEP, 1, Set.of(dev.dormouse.engine.WakeTag.KV_CACHE), true);
         assertThat(send("GET", "/health", "").statusCode()).isEqualTo(200);
         assertThat(send("GET", "/ready", "").statusCode()).isEqualTo(503);
-        assertThat(json(send("GET", "/is_sleeping", "").body()).path("is_sleeping").asBoolean()).isTrue();
+        assertThat(json(send("GET", "/is_sleeping", "").body()).path("is_sleeping").asBoolean())
+                .isTrue();
         engine.state = new EngineState(Phase.FAILED, 0, Set.of(), true);
         assertThat(send("GET", "/health", "").statusCode()).isEqualTo(503);
     }
@@ -378,7 +487,9 @@ class EngineServerTest {
     @Test
     void metricsHaveVllmsNamesAndEverySeriesFromTheStart() {
         engine.samples =
-                List.of(new dev.dormouse.connector.TransferStatistics.TransferSample(0.02, 0.001, 1 << 20, 12));
+                List.of(
+                        new dev.dormouse.connector.TransferStatistics.TransferSample(
+                                0.02, 0.001, 1 << 20, 12));
         post(200, "/v1/completions", "{\"prompt\":\"x\"}");
         String metrics = send("GET", "/metrics", "").body();
         String labels = "{engine=\"0\",model_name=\"fake-model\"} ";
@@ -391,9 +502,12 @@ class EngineServerTest {
                 .contains("dormouse:prompt_tokens_computed_total" + labels + "60.0")
                 .contains("vllm:num_requests_running" + labels + "1.0")
                 .contains("vllm:time_to_first_token_seconds_count" + labels + "1")
-                .contains("vllm:engine_sleep_state{engine=\"0\",model_name=\"fake-model\",sleep_state=\"awake\"} 1.0")
-                .contains("vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"sleep\"} 1")
-                .contains("vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"wake\"} 0");
+                .contains(
+                        "vllm:engine_sleep_state{engine=\"0\",model_name=\"fake-model\",sleep_state=\"awake\"} 1.0")
+                .contains(
+                        "vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"sleep\"} 1")
+                .contains(
+                        "vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"wake\"} 0");
     }
 
     @Test
@@ -411,7 +525,10 @@ class EngineServerTest {
             String body = "{\"prompt\":\"x\",\"stream\":true}";
             socket.getOutputStream()
                     .write(
-                            ("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: " + body.length() + "\r\n\r\n" + body)
+                            ("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                                            + body.length()
+                                            + "\r\n\r\n"
+                                            + body)
                                     .getBytes(StandardCharsets.US_ASCII));
             assertThat(socket.getInputStream().read()).isEqualTo('H');
         }

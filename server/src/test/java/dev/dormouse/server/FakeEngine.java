@@ -83,7 +83,8 @@ final class FakeEngine implements Engine {
         return transition("reset", -1, Set.of());
     }
 
-    private CompletableFuture<TransitionReport> transition(String what, int level, Set<WakeTag> tags) {
+    private CompletableFuture<TransitionReport> transition(
+            String what, int level, Set<WakeTag> tags) {
         transitions.add(what);
         TransitionRefusedException refused = refusal;
         return refused != null
@@ -101,7 +102,22 @@ final class FakeEngine implements Engine {
     public EngineStatistics statistics() {
         TransferStatistics transfers = new TransferStatistics(List.of(), 1, 2, 3, 4, 5, 6, 7, 8);
         return new EngineStatistics(
-                1, 2, 3, 4, 10, 5, 100, 60, 40, 50, 1, 90, 30, 7, transfers, samples,
+                1,
+                2,
+                3,
+                4,
+                10,
+                5,
+                100,
+                60,
+                40,
+                50,
+                1,
+                90,
+                30,
+                7,
+                transfers,
+                samples,
                 List.of(new EngineStatistics.TransitionSample("sleep", 0.2)));
     }
 

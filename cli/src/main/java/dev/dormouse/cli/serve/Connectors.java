@@ -22,7 +22,10 @@ final class Connectors {
     private static final Logger LOGGER = System.getLogger("dormouse.cli");
     private static final String BACKEND = "UCX";
 
-    /** Test only: with the value {@code skip-reregister} an engine keeps its registration over a sleep, which is the fault. */
+    /**
+     * Test only: with the value {@code skip-reregister} an engine keeps its registration over a
+     * sleep, which is the fault.
+     */
     private static final String FAULT_VARIABLE = "DORMOUSE_FAULT";
 
     private static final String SKIP_REREGISTER = "skip-reregister";
@@ -37,12 +40,15 @@ final class Connectors {
             }
         }
         ConnectorConfig config = config(options, model, engine);
-        NixlTransport transport = NixlTransport.open(BACKEND, backendParameters(engine.sleepMode()));
+        NixlTransport transport =
+                NixlTransport.open(BACKEND, backendParameters(engine.sleepMode()));
         return new ConnectorHalves(
-                PullConnector.scheduler(config), List.of(PullConnector.worker(config, 0, transport)));
+                PullConnector.scheduler(config),
+                List.of(PullConnector.worker(config, 0, transport)));
     }
 
-    private static ConnectorConfig config(ServeOptions options, ModelConfig model, EngineConfig engine) {
+    private static ConnectorConfig config(
+            ServeOptions options, ModelConfig model, EngineConfig engine) {
         CompatibilityFactors factors =
                 CompatibilityFactors.of(
                         model.name(),
@@ -56,7 +62,9 @@ final class Connectors {
                         .sideChannelPort(options.sideChannelPort)
                         .leaseDuration(Duration.ofSeconds(options.leaseSeconds))
                         .loadFailurePolicy(
-                                engine.recomputeFailedLoads() ? LoadFailurePolicy.RECOMPUTE : LoadFailurePolicy.FAIL)
+                                engine.recomputeFailedLoads()
+                                        ? LoadFailurePolicy.RECOMPUTE
+                                        : LoadFailurePolicy.FAIL)
                         .skipReregistration(isFaulty());
         if (options.advertisedHost != null) {
             builder.advertisedHost(options.advertisedHost);
@@ -72,7 +80,10 @@ final class Connectors {
             return Map.of();
         }
         Map<String, String> added = UcxSleepDefaults.added(Map.of(), System.getenv());
-        LOGGER.log(Level.INFO, "sleep mode tells UCX: {0}", added.isEmpty() ? "nothing, all is set by the user" : added);
+        LOGGER.log(
+                Level.INFO,
+                "sleep mode tells UCX: {0}",
+                added.isEmpty() ? "nothing, all is set by the user" : added);
         return UcxSleepDefaults.applied(Map.of(), System.getenv());
     }
 
