@@ -6,6 +6,13 @@ import org.jspecify.annotations.Nullable;
 final class Cleanup {
     private @Nullable RuntimeException failure;
 
+    Cleanup() {}
+
+    /** After a failure, which collects those of the steps. */
+    Cleanup(RuntimeException failure) {
+        this.failure = failure;
+    }
+
     void run(Runnable step) {
         try {
             step.run();

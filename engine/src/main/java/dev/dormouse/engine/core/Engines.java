@@ -54,8 +54,12 @@ public final class Engines {
 
     /**
      * Starts an engine: takes its memory, reads the weights, registers and publishes its KV cache.
+     * Returns when it serves.
      *
-     * @param ranks one model per rank; the engine owns and closes them
+     * <p>Models and connector belong to the engine from the call on: it closes them, also when it
+     * cannot start.
+     *
+     * @param ranks one model per rank
      * @param tokenizer the model's
      * @param connector moves KV to and from other engines, or null for an engine that works alone
      * @throws IllegalArgumentException if the settings do not fit the model
@@ -66,9 +70,27 @@ public final class Engines {
             Tokenizer tokenizer,
             @Nullable ConnectorHalves connector) {
         Text text = new Text(tokenizer.endOfGeneration(), () -> decoder(tokenizer.decoder()));
-        LocalEngine engine = assemble(config, ranks, text, connector, Surroundings.real());
+        LocalEngine engine;
+        try {
+            engine = assemble(config, ranks, text, connector, Surroundings.real());
+        } catch (RuntimeException e) {
+            throw afterClosing(e, ranks, connector);
+        }
         engine.start();
         return engine;
+    }
+
+    private static RuntimeException afterClosing(
+            RuntimeException failure,
+            List<LanguageModel> ranks,
+            @Nullable ConnectorHalves connector) {
+        Cleanup cleanup = new Cleanup(failure);
+        if (connector != null) {
+            connector.workers().forEach(half -> cleanup.run(half::close));
+            cleanup.run(connector.scheduler()::close);
+        }
+        ranks.forEach(model -> cleanup.run(model::close));
+        return failure;
     }
 
     private static TextDecoder decoder(IncrementalDecoder decoder) {
@@ -95,18 +117,7 @@ public final class Engines {
         LanguageModel model = ranks.getFirst();
         KvCacheShape shape = model.config().kvCacheShape(config.blockTokens(), config.kvType());
         int kvBlocks = kvBlocks(config, shape);
-        List<Worker> workers = new ArrayList<>();
-        for (int rank = 0; rank < ranks.size(); rank++) {
-            workers.add(
-                    new Worker(
-                            rank,
-                            ranks.get(rank),
-                            connector == null ? null : connector.workers().get(rank),
-                            shape,
-                            kvBlocks,
-                            config.poisonWokenMemory(),
-                            surroundings.nanoClock()));
-        }
+        List<Worker> workers = workers(config, ranks, connector, shape, kvBlocks, surroundings);
         int liveLimit = config.maxSequences() + config.maxWaiting();
         Inbox inbox = new Inbox(LocalEngine.inboxCapacity(liveLimit));
         BlockManager blocks =
@@ -139,8 +150,6 @@ public final class Engines {
                         new EngineCore.Parts(
                                 inbox,
                                 intake,
-                                new Lobby(
-                                        config.holdRequestsWhileAsleep() ? config.maxWaiting() : 0),
                                 blocks,
                                 scheduler,
                                 remote,
@@ -159,6 +168,34 @@ public final class Engines {
                         config.blockTokens(),
                         config.sleepMode());
         return new LocalEngine(info, core, inbox, transitions, statistics, liveLimit);
+    }
+
+    private static List<Worker> workers(
+            EngineConfig config,
+            List<LanguageModel> ranks,
+            @Nullable ConnectorHalves connector,
+            KvCacheShape shape,
+            int kvBlocks,
+            Surroundings surroundings) {
+        List<Worker> workers = new ArrayList<>();
+        try {
+            for (int rank = 0; rank < ranks.size(); rank++) {
+                workers.add(
+                        new Worker(
+                                rank,
+                                ranks.get(rank),
+                                connector == null ? null : connector.workers().get(rank),
+                                shape,
+                                kvBlocks,
+                                config.poisonWokenMemory(),
+                                surroundings.nanoClock()));
+            }
+        } catch (RuntimeException e) {
+            Cleanup cleanup = new Cleanup(e);
+            workers.forEach(worker -> cleanup.run(worker::close));
+            throw e;
+        }
+        return workers;
     }
 
     private static int kvBlocks(EngineConfig config, KvCacheShape shape) {
