@@ -38,6 +38,7 @@ CONTEXT = 1024
 CONTINUATION = 32
 TOP = 20
 SEED = 20250101
+PRE_TOKENIZERS = ["gpt-2", "default", "llama-bpe", "qwen2"]
 
 
 def load(path):
@@ -45,7 +46,8 @@ def load(path):
         path,
         n_ctx=CONTEXT,
         n_batch=512,
-        n_threads=2,
+        n_threads=1,
+        n_threads_batch=1,
         logits_all=True,
         flash_attn=False,
         type_k=llama_cpp.GGML_TYPE_F32,
@@ -56,7 +58,7 @@ def load(path):
 
 def expand_to_float32(source, target):
     parameters = llama_cpp.llama_model_quantize_default_params()
-    parameters.nthread = 2
+    parameters.nthread = 1
     parameters.ftype = llama_cpp.LLAMA_FTYPE_ALL_F32
     parameters.allow_requantize = True
     status = llama_cpp.llama_model_quantize(source.encode(), target.encode(), ctypes.byref(parameters))
@@ -134,6 +136,23 @@ def tokenizer_entries(model):
     return entries
 
 
+def pre_tokenizer_entries(path, smollm):
+    """For each other pre-tokenizer the strings that it encodes differently, by their index."""
+    entries = {}
+    for name in PRE_TOKENIZERS:
+        model = llama_cpp.Llama(
+            path, vocab_only=True, verbose=False, kv_overrides={"tokenizer.ggml.pre": name}
+        )
+        different = {}
+        for index, entry in enumerate(smollm):
+            tokens = model.tokenize(entry[0].encode(), add_bos=True, special=False)
+            if tokens != entry[1]:
+                different[index] = tokens
+        entries[name] = different
+        model.close()
+    return entries
+
+
 def template_entries(default_template):
     """Renders as transformers' apply_chat_template does: the same environment and functions."""
 
@@ -166,7 +185,11 @@ def template_entries(default_template):
                 except jinja2.exceptions.TemplateError as e:
                     entry["error"] = str(e)
                 entries.append(entry)
-    return {"templates": dict(templates.TEMPLATES), "renderings": entries}
+    layouts = [
+        [layout, environment.from_string(layout).render(messages=True)]
+        for layout in templates.random_layouts(150)
+    ]
+    return {"templates": dict(templates.TEMPLATES), "renderings": entries, "layouts": layouts}
 
 
 def write(directory, name, value, per_line):
@@ -197,22 +220,30 @@ def compare(entries, other):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="the GGUF file of the default model")
-    parser.add_argument("--compare", action="store_true", help="also run the file as it is")
+    parser.add_argument("--only", choices=["prompts", "tokenizer", "chat"], help="make only these files")
+    parser.add_argument("--compare", action="store_true", help="also run the prompts on the file as it is")
     arguments = parser.parse_args()
     directory = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "resources", "reference")
     os.makedirs(directory, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
-        expanded = os.path.join(scratch, "float32.gguf")
-        expand_to_float32(arguments.model, expanded)
-        model = load(expanded)
-        write(directory, "tokenizer.json", tokenizer_entries(model), per_line=True)
-        entries = [prompt_entry(model, *prompt) for prompt in prompts.PROMPTS]
-        write(directory, "prompts.json", entries, per_line=True)
-        template = template_entries(model.metadata["tokenizer.chat_template"])
-        write(directory, "chat.json", template, per_line=False)
-        model.close()
-    if arguments.compare:
-        compare(entries, load(arguments.model))
+    vocabulary = llama_cpp.Llama(arguments.model, vocab_only=True, verbose=False)
+    if arguments.only in (None, "tokenizer"):
+        encodings = tokenizer_entries(vocabulary)
+        write(directory, "tokenizer.json", encodings, per_line=True)
+        pre = pre_tokenizer_entries(arguments.model, encodings)
+        write(directory, "pretokenizers.json", pre, per_line=False)
+    if arguments.only in (None, "chat"):
+        template = vocabulary.metadata["tokenizer.chat_template"]
+        write(directory, "chat.json", template_entries(template), per_line=False)
+    if arguments.only in (None, "prompts"):
+        with tempfile.TemporaryDirectory() as scratch:
+            expanded = os.path.join(scratch, "float32.gguf")
+            expand_to_float32(arguments.model, expanded)
+            model = load(expanded)
+            entries = [prompt_entry(model, *prompt) for prompt in prompts.PROMPTS]
+            write(directory, "prompts.json", entries, per_line=True)
+            model.close()
+        if arguments.compare:
+            compare(entries, load(arguments.model))
 
 
 if __name__ == "__main__":

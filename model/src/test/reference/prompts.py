@@ -122,6 +122,7 @@ STRINGS = [
     "\r", "\r\n", "\r\n\r\n", " \n", "\n ", " \n ", "  \n  ", "\t\n\t", "a\nb", "a\n\nb", "a \n b", "a\r\nb", "a\t b",
     "a \t\n \r\n  b", "\u000b", "\u000c", "a\u000bb", "\u0085", "a\u0085b", "\u00a0", "a\u00a0b", "a \u00a0 b", "\u2003x",
     "\u3000全角", "\u2028", "\u200b", "a\u200bb", "\ufeffBOM", "\u0000", "a\u0000b", "\u0001\u0002\u0003", "\u007f", "\u00ad",
+    "a\u0004b", "\U00050000x",
     "Hello", "Hello, world!", "hello world", "HELLO WORLD", "HelloWorld", "helloWorld", "hello_world", "hello-world", "hello.world",
     "it's", "it's, they're, we've, I'm, you'll, he'd, don't", "IT'S THEY'RE WE'VE I'M YOU'LL HE'D DON'T", "'s", " 's", "'S", "'t'd'm",
     "''s", "'re're", "it’s a ‘curly’ one", "rock 'n' roll", "o'clock", "'", "''", "' '", "x'", "x' s", "x'sy", "'llama", "'ve", "'v", "'l", "'r",

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class GgufMetadata {
     private static final int MAX_STRING_BYTES = 1 << 24;
+    private static final int MAX_ARRAY_ELEMENTS = 1 << 24;
 
     /**
      * Where a checked value lies.
@@ -168,12 +169,12 @@ public final class GgufMetadata {
         return entry;
     }
 
+    /** The elements are all in the file, but on the heap they may take several times their size. */
     private int arrayLength(String key, Entry entry) {
-        // The parser saw every element, so the count is real; only Java's arrays bound it here.
-        if (entry.count > Integer.MAX_VALUE - 8) {
+        if (entry.count > MAX_ARRAY_ELEMENTS) {
             throw new GgufException(
                     "read metadata of %s: '%s' has %d elements, the limit is %d"
-                            .formatted(file, key, entry.count, Integer.MAX_VALUE - 8));
+                            .formatted(file, key, entry.count, MAX_ARRAY_ELEMENTS));
         }
         return (int) entry.count;
     }

@@ -1,0 +1,6 @@
+package dev.dormouse.model.chat;
+
+/** Python's {@code None}. */
+enum PyNone {
+    NONE
+}
