@@ -53,7 +53,7 @@ public final class PackedElements {
             case F16 ->
                     Float.float16ToFloat((short) (word(weights, words, k / 2) >> 16 * (k % 2)));
             case BF16 -> Float.intBitsToFloat(word(weights, words, k / 2) >> 16 * (k % 2) << 16);
-            case Q8_0 -> (byte) (word(weights, words, k / 4) >> 8 * (k % 4));
+            case Q8_0 -> word(weights, words, k / 4) << 8 * (k % 4) >> 24;
             case Q4_0, Q4_1 -> {
                 // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.
                 int shift = k % 4 * 8 + k / 16 * 4;
