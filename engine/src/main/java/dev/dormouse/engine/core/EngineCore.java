@@ -47,6 +47,7 @@ final class EngineCore {
             RemoteKv remote,
             List<Worker> workers,
             @Nullable SchedulerConnector connector,
+            Lifecycle life,
             Transitions transitions,
             SleepCoordinator coordinator,
             Counters counters,
@@ -71,7 +72,7 @@ final class EngineCore {
      */
     int step() {
         int work = takeCommands();
-        if (parts.transitions().state().phase() == EngineState.Phase.FAILED) {
+        if (parts.life().phase() == EngineState.Phase.FAILED) {
             return work + (parts.transitions().advance() ? 1 : 0);
         }
         boolean exchange = parts.connector() != null && hasKvCache();
@@ -106,7 +107,7 @@ final class EngineCore {
     Expectation expectation() {
         if (parts.connector() == null
                 || !hasKvCache()
-                || parts.transitions().state().phase() == EngineState.Phase.FAILED) {
+                || parts.life().phase() == EngineState.Phase.FAILED) {
             return Expectation.NOTHING;
         }
         if (parts.remote().isReading()) {
@@ -134,14 +135,18 @@ final class EngineCore {
         cleanup.finish();
     }
 
-    /** After an error that the loop cannot explain: ends all requests, and refuses the rest. */
+    /**
+     * After an error that the loop cannot explain: ends all requests, and refuses what comes. Does
+     * not throw.
+     */
     void fail(Throwable cause) {
         LOG.log(Level.ERROR, "engine failed", cause);
         parts.transitions().fail();
-        Cleanup cleanup = new Cleanup();
-        cleanup.run(() -> parts.scheduler().failAll("the engine has failed; restart it"));
-        cleanup.run(this::publishStatistics);
-        cleanup.finish();
+        try {
+            parts.scheduler().failAll("the engine has failed; restart it");
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, "could not fail all requests", e);
+        }
     }
 
     private boolean hasKvCache() {
@@ -162,7 +167,7 @@ final class EngineCore {
     }
 
     private void submit(GenerationRequest request, GenerationListener listener) {
-        String refusal = parts.transitions().refusal();
+        String refusal = parts.life().refusal();
         if (refusal != null) {
             Sequence.tellRefused(listener, request.id(), FailureKind.UNAVAILABLE, refusal);
             return;
@@ -246,7 +251,15 @@ final class EngineCore {
     }
 
     private void generate(Sequence sequence, Logits logits, int row) {
-        OutputProcessor.Step step = sequence.append(sequence.sample(logits, row, candidates));
+        OutputProcessor.Step step;
+        try {
+            step = sequence.append(sequence.sample(logits, row, candidates));
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, () -> "output failed request=" + sequence.id(), e);
+            parts.scheduler()
+                    .fail(sequence, FailureKind.INTERNAL, "the output failed: " + e.getMessage());
+            return;
+        }
         parts.counters().generatedTokens++;
         FinishReason finish = step.finish();
         if (finish != null) {
