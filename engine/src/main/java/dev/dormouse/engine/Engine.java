@@ -8,8 +8,39 @@ import org.jspecify.annotations.Nullable;
  * One serving engine: a model, its KV cache, and the loop that computes with them.
  *
  * <p>Thread-safe; no method blocks on computation. Futures complete on the engine's thread: attach
- * only short continuations. A transition that cannot be made completes its future with a {@link
- * TransitionRefusedException}, and changes nothing.
+ * only short continuations.
+ *
+ * <h2>Transitions</h2>
+ *
+ * <p>Transitions are made one after the other, in the order of the calls; a call during a
+ * transition waits for its turn. One that cannot be made completes its future with a {@link
+ * TransitionRefusedException} and changes nothing, except that requests which its mode ended stay
+ * ended. One that finds nothing to do completes with {@code changed} false.
+ *
+ * <table>
+ * <caption>What a call does in each state; "–" changes nothing</caption>
+ * <tr><th>call</th><th>AWAKE</th><th>PAUSED</th><th>ASLEEP, level 0</th>
+ *     <th>ASLEEP, memory away</th></tr>
+ * <tr><td>sleep 0</td><td>ASLEEP</td><td>ASLEEP</td><td>–</td><td>–</td></tr>
+ * <tr><td>sleep 1, 2</td><td>ASLEEP</td><td>ASLEEP</td><td>ASLEEP</td>
+ *     <td>what is not away yet goes, else –</td></tr>
+ * <tr><td>release KV cache</td><td>CONFLICT</td><td>ASLEEP</td><td>ASLEEP</td>
+ *     <td>– if the KV cache is away, else it goes</td></tr>
+ * <tr><td>wake</td><td>–</td><td>AWAKE if scheduling is among the tags</td>
+ *     <td>AWAKE if scheduling is among the tags</td>
+ *     <td>the tags come; AWAKE with the last of them</td></tr>
+ * <tr><td>pause</td><td>PAUSED</td><td>applies the new mode</td><td>–</td><td>–</td></tr>
+ * <tr><td>resume</td><td>–</td><td>AWAKE</td><td>AWAKE</td><td>CONFLICT</td></tr>
+ * </table>
+ *
+ * <p>In FAILED every call is a CONFLICT.
+ *
+ * <p>The KV cache stays, in every mode, while a read from another engine fills its blocks, and
+ * while it holds prompts for other engines: until they are read or their lease ends. What a sleep
+ * with mode {@link PauseMode#KEEP} froze is computed again after the wake and goes on with the
+ * tokens that it would have had. New requests are refused as {@link
+ * GenerationEvent.FailureKind#UNAVAILABLE} from the beginning of a sleep, and of a pause unless its
+ * mode is {@code KEEP}, to the engine's next AWAKE.
  */
 public interface Engine extends AutoCloseable {
     /** What this engine serves. */

@@ -12,7 +12,7 @@ import dev.dormouse.model.KvType;
  * @param maxModelLength longest prompt plus output, in tokens
  * @param maxSequences sequences computed at once
  * @param maxBatchedTokens tokens computed in one step
- * @param maxWaiting requests that may wait; more are refused
+ * @param maxWaiting requests that may be there beyond {@code maxSequences}; more are refused
  * @param prefixCaching whether prefixes are kept and shared
  * @param sleepMode whether memory may be given back
  * @param holdRequestsWhileAsleep whether requests that arrive while it cannot take any wait instead

@@ -6,8 +6,9 @@ import java.util.Set;
  * A snapshot of what an engine is doing.
  *
  * @param phase where in its life it is
- * @param sleepLevel the level it sleeps at, 0 when it does not
- * @param asleep tags whose memory is away
+ * @param sleepLevel 1 if some memory is away but the weights are not, 2 if the weights are away,
+ *     otherwise 0
+ * @param asleep tags that a wake can bring back
  * @param paused true if nothing is scheduled
  */
 public record EngineState(Phase phase, int sleepLevel, Set<WakeTag> asleep, boolean paused) {
@@ -21,7 +22,7 @@ public record EngineState(Phase phase, int sleepLevel, Set<WakeTag> asleep, bool
         PAUSED,
         /** Giving memory back. */
         FALLING_ASLEEP,
-        /** Some or all tags are away. */
+        /** Some or all tags are away, or scheduling is, by a sleep of level 0. */
         ASLEEP,
         /** Taking memory back. */
         WAKING,

@@ -9,7 +9,7 @@ import java.util.Set;
  * @param changed false if there was nothing to do
  * @param state the state that it led to
  * @param level the sleep level that was asked for, or -1
- * @param tags the tags whose memory went or came
+ * @param tags the tags that fell asleep or woke
  * @param bytes bytes given back, or taken
  * @param phaseSeconds time per phase, in order
  */

@@ -48,6 +48,7 @@ final class EngineCore {
             RemoteKv remote,
             List<Worker> workers,
             @Nullable SchedulerConnector connector,
+            Lifecycle life,
             Transitions transitions,
             SleepCoordinator coordinator,
             Counters counters,
@@ -72,8 +73,12 @@ final class EngineCore {
      */
     int step() {
         int work = takeCommands();
+<<<<<<< HEAD
         emptyLobby();
         if (parts.transitions().state().phase() == EngineState.Phase.FAILED) {
+=======
+        if (parts.life().phase() == EngineState.Phase.FAILED) {
+>>>>>>> engine
             return work + (parts.transitions().advance() ? 1 : 0);
         }
         boolean exchange = parts.connector() != null && hasKvCache();
@@ -108,7 +113,7 @@ final class EngineCore {
     Expectation expectation() {
         if (parts.connector() == null
                 || !hasKvCache()
-                || parts.transitions().state().phase() == EngineState.Phase.FAILED) {
+                || parts.life().phase() == EngineState.Phase.FAILED) {
             return Expectation.NOTHING;
         }
         if (parts.remote().isReading()) {
@@ -137,15 +142,26 @@ final class EngineCore {
         cleanup.finish();
     }
 
-    /** After an error that the loop cannot explain: ends all requests, and refuses the rest. */
+    /**
+     * After an error that the loop cannot explain: ends all requests, and refuses what comes. Does
+     * not throw.
+     */
     void fail(Throwable cause) {
         LOG.log(Level.ERROR, "engine failed", cause);
         parts.transitions().fail();
+<<<<<<< HEAD
         Cleanup cleanup = new Cleanup();
         cleanup.run(() -> parts.scheduler().failAll("the engine has failed; restart it"));
         cleanup.run(this::emptyLobby);
         cleanup.run(this::publishStatistics);
         cleanup.finish();
+=======
+        try {
+            parts.scheduler().failAll("the engine has failed; restart it");
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, "could not fail all requests", e);
+        }
+>>>>>>> engine
     }
 
     private boolean hasKvCache() {
@@ -165,6 +181,7 @@ final class EngineCore {
         return commands.size();
     }
 
+<<<<<<< HEAD
     private void submit(Command.Submit submit) {
         String refusal = parts.transitions().refusal();
         if (refusal == null) {
@@ -177,6 +194,12 @@ final class EngineCore {
     /** Takes in who waited for the engine to wake, or sends them away if it never will. */
     private void emptyLobby() {
         if (parts.transitions().refusal() != null && parts.transitions().mayWake()) {
+=======
+    private void submit(GenerationRequest request, GenerationListener listener) {
+        String refusal = parts.life().refusal();
+        if (refusal != null) {
+            Sequence.tellRefused(listener, request.id(), FailureKind.UNAVAILABLE, refusal);
+>>>>>>> engine
             return;
         }
         for (Command.Submit next = parts.lobby().leave();
@@ -269,7 +292,15 @@ final class EngineCore {
     }
 
     private void generate(Sequence sequence, Logits logits, int row) {
-        OutputProcessor.Step step = sequence.append(sequence.sample(logits, row, candidates));
+        OutputProcessor.Step step;
+        try {
+            step = sequence.append(sequence.sample(logits, row, candidates));
+        } catch (RuntimeException e) {
+            LOG.log(Level.ERROR, () -> "output failed request=" + sequence.id(), e);
+            parts.scheduler()
+                    .fail(sequence, FailureKind.INTERNAL, "the output failed: " + e.getMessage());
+            return;
+        }
         parts.counters().generatedTokens++;
         FinishReason finish = step.finish();
         if (finish != null) {

@@ -129,9 +129,11 @@ public final class Engines {
         Scheduler scheduler = new Scheduler(config, blocks, remote, counters);
         SleepCoordinator coordinator =
                 new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
+        Lifecycle life = new Lifecycle(scheduler, coordinator);
         Transitions transitions =
                 new Transitions(
                         config.sleepMode(),
+                        life,
                         scheduler,
                         remote,
                         coordinator,
@@ -155,6 +157,7 @@ public final class Engines {
                                 remote,
                                 workers,
                                 scheduling,
+                                life,
                                 transitions,
                                 coordinator,
                                 counters,
@@ -167,7 +170,7 @@ public final class Engines {
                         kvBlocks,
                         config.blockTokens(),
                         config.sleepMode());
-        return new LocalEngine(info, core, inbox, transitions, statistics, liveLimit);
+        return new LocalEngine(info, core, inbox, life, statistics, liveLimit);
     }
 
     private static List<Worker> workers(

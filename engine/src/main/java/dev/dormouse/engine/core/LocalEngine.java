@@ -33,7 +33,7 @@ final class LocalEngine implements Engine {
     private final EngineInfo info;
     private final EngineCore core;
     private final Inbox inbox;
-    private final Transitions transitions;
+    private final Lifecycle life;
     private final StatisticsBoard statistics;
     private final int liveLimit;
     private final ConcurrentMap<String, Life> live = new ConcurrentHashMap<>();
@@ -47,13 +47,13 @@ final class LocalEngine implements Engine {
             EngineInfo info,
             EngineCore core,
             Inbox inbox,
-            Transitions transitions,
+            Lifecycle life,
             StatisticsBoard statistics,
             int liveLimit) {
         this.info = info;
         this.core = core;
         this.inbox = inbox;
-        this.transitions = transitions;
+        this.life = life;
         this.statistics = statistics;
         this.liveLimit = liveLimit;
         this.thread = Thread.ofPlatform().name("dormouse-engine").unstarted(this::run);
@@ -98,15 +98,26 @@ final class LocalEngine implements Engine {
                     }
                     listener.onEvent(event);
                 };
-        int count = live.size();
-        if (count > liveLimit) {
-            refuse(
-                    tracked,
-                    "%d requests are live already, the limit is %d; try again later"
-                            .formatted(count - 1, liveLimit));
-        } else if (!inbox.offer(new Command.Submit(request, tracked))) {
-            refuse(tracked, "the engine is closed");
+        String refusal = refusal();
+        if (refusal == null && !inbox.offer(new Command.Submit(request, tracked))) {
+            refusal = "the engine is closed";
         }
+        if (refusal != null) {
+            tracked.onEvent(
+                    new GenerationEvent.Failed(GenerationEvent.FailureKind.UNAVAILABLE, refusal));
+        }
+    }
+
+    /**
+     * Why not even the engine's thread needs to look at a new request: it may be busy for seconds
+     * while it falls asleep or wakes.
+     */
+    private @Nullable String refusal() {
+        int count = live.size();
+        return count > liveLimit
+                ? "%d requests are live already, the limit is %d; try again later"
+                        .formatted(count - 1, liveLimit)
+                : life.refusal();
     }
 
     @Override
@@ -148,7 +159,7 @@ final class LocalEngine implements Engine {
 
     @Override
     public EngineState state() {
-        return transitions.state();
+        return life.state();
     }
 
     @Override
@@ -176,17 +187,11 @@ final class LocalEngine implements Engine {
             return outcome;
         }
         Command.Change change = new Command.Change(transition, outcome);
-        CompletableFuture<TransitionReport> counted =
-                outcome.whenComplete((_, _) -> pendingTransitions.decrementAndGet());
+        var _ = outcome.whenComplete((_, _) -> pendingTransitions.decrementAndGet());
         if (!inbox.offer(change)) {
             Transitions.refuseClosed(change);
         }
-        return counted;
-    }
-
-    private static void refuse(GenerationListener listener, String message) {
-        listener.onEvent(
-                new GenerationEvent.Failed(GenerationEvent.FailureKind.UNAVAILABLE, message));
+        return outcome;
     }
 
     private void run() {
@@ -196,7 +201,6 @@ final class LocalEngine implements Engine {
             drive();
         } catch (RuntimeException | Error e) {
             opened.completeExceptionally(e);
-            core.fail(e);
         } finally {
             closeCore();
         }

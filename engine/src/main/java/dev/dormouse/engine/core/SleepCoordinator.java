@@ -89,9 +89,17 @@ final class SleepCoordinator {
             undo("sleep", failure, () -> bringBack(going, times));
             throw failure;
         }
-        heapTrimmer.run();
+        trimHeap();
         times.ended("trim");
         return bytes;
+    }
+
+    private void trimHeap() {
+        try {
+            heapTrimmer.run();
+        } catch (RuntimeException e) {
+            LOG.log(Level.WARNING, "the heap was not trimmed", e);
+        }
     }
 
     /**

@@ -4,12 +4,12 @@ import static dev.dormouse.engine.TransitionRefusedException.Reason.CONFLICT;
 import static dev.dormouse.engine.TransitionRefusedException.Reason.INVALID;
 import static dev.dormouse.engine.TransitionRefusedException.Reason.UNAVAILABLE;
 
-import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.PauseMode;
 import dev.dormouse.engine.TransitionRefusedException;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.engine.WakeTag;
+import dev.dormouse.engine.core.Lifecycle.Admission;
 import dev.dormouse.memory.MemoryTag;
 import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
@@ -21,8 +21,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes the engine's transitions, one after the other in the order of the calls, and knows its
- * state.
+ * Makes the engine's transitions, one after the other in the order of the calls.
  *
  * <p>A transition that lets requests end first is begun in one step of the engine and completed in
  * a later one; the engine goes on stepping in between. All others take one step.
@@ -31,43 +30,30 @@ final class Transitions {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
     private final boolean sleepMode;
+    private final Lifecycle life;
     private final Scheduler scheduler;
     private final RemoteKv remote;
     private final SleepCoordinator coordinator;
     private final StatisticsBoard statistics;
     private final LongSupplier nanoClock;
     private final Deque<Command.Change> queue = new ArrayDeque<>();
-    private final EnumSet<WakeTag> asleep = EnumSet.noneOf(WakeTag.class);
-    private Phase phase = Phase.AWAKE;
-    private Admission admission = Admission.OPEN;
     private @Nullable Draining draining;
-    private volatile EngineState state = new EngineState(Phase.AWAKE, 0, Set.of(), false);
 
     Transitions(
             boolean sleepMode,
+            Lifecycle life,
             Scheduler scheduler,
             RemoteKv remote,
             SleepCoordinator coordinator,
             StatisticsBoard statistics,
             LongSupplier nanoClock) {
         this.sleepMode = sleepMode;
+        this.life = life;
         this.scheduler = scheduler;
         this.remote = remote;
         this.coordinator = coordinator;
         this.statistics = statistics;
         this.nanoClock = nanoClock;
-    }
-
-    /** What becomes of new requests, and of those that are there. */
-    private enum Admission {
-        /** Everything is served. */
-        OPEN,
-        /** New requests are refused, the others served. */
-        DRAINING,
-        /** New requests wait, and nothing is computed. */
-        FROZEN,
-        /** New requests are refused, and nothing is computed. */
-        SHUT
     }
 
     /** A transition that waits for requests to end, and what to return to if it fails. */
@@ -79,16 +65,12 @@ final class Transitions {
             Phase phaseBefore,
             Admission admissionBefore) {}
 
-    /** The state now. Any thread may ask. */
-    EngineState state() {
-        return state;
-    }
-
     /** True while a transition waits for requests to end. */
     boolean isDraining() {
         return draining != null;
     }
 
+<<<<<<< HEAD
     /** Why a new request cannot be taken, or null if it can. */
     @Nullable String refusal() {
         return switch (admission) {
@@ -110,6 +92,8 @@ final class Transitions {
         return phase != Phase.FAILED && phase != Phase.CLOSED;
     }
 
+=======
+>>>>>>> engine
     void enqueue(Command.Change change) {
         queue.addLast(change);
     }
@@ -135,7 +119,7 @@ final class Transitions {
 
     /** The engine cannot go on: says so, and refuses everything from now on. */
     void fail() {
-        enter(Phase.FAILED, Admission.SHUT);
+        life.enter(Phase.FAILED, Admission.SHUT);
         Draining current = draining;
         draining = null;
         if (current != null) {
@@ -147,7 +131,7 @@ final class Transitions {
 
     /** The engine ends: answers every transition that was not made. */
     void close() {
-        enter(Phase.CLOSED, Admission.SHUT);
+        life.enter(Phase.CLOSED, Admission.SHUT);
         Draining current = draining;
         draining = null;
         if (current != null) {
@@ -166,7 +150,7 @@ final class Transitions {
         @Nullable TransitionReport make();
     }
 
-    private void settle(Command.Change change, Attempt attempt) {
+    private static void settle(Command.Change change, Attempt attempt) {
         try {
             TransitionReport report = attempt.make();
             if (report != null) {
@@ -189,13 +173,13 @@ final class Transitions {
     }
 
     private @Nullable TransitionReport begin(Command.Change change) {
-        if (phase == Phase.FAILED) {
+        if (life.phase() == Phase.FAILED) {
             throw refused(CONFLICT, "the engine has failed; restart it");
         }
         return switch (change.transition()) {
             case Transition.Sleep sleep -> beginSleep(change, sleep);
             case Transition.ReleaseKvCache _ -> beginRelease(change);
-            case Transition.Wake wake -> wake(wake);
+            case Transition.Wake wake -> wake(wake.tags());
             case Transition.Pause pause -> beginPause(change, pause);
             case Transition.Resume _ -> resume();
             case Transition.ResetPrefixCache _ ->
@@ -211,8 +195,8 @@ final class Transitions {
         if (level > 0) {
             requireSleepMode("sleep level " + level);
         }
-        if (isAsleepAt(level)) {
-            return report(false, level, Set.of(), 0, null);
+        if (life.isAsleepAt(level)) {
+            return unchanged(level);
         }
         drain(change, sleep.mode(), level > 0, true);
         return null;
@@ -220,10 +204,10 @@ final class Transitions {
 
     private @Nullable TransitionReport beginRelease(Command.Change change) {
         requireSleepMode("release_kv_cache_memory");
-        if (asleep.contains(WakeTag.KV_CACHE)) {
-            return report(false, -1, Set.of(), 0, null);
+        if (life.isAsleep(WakeTag.KV_CACHE)) {
+            return unchanged(-1);
         }
-        if (phase != Phase.PAUSED && phase != Phase.ASLEEP) {
+        if (life.phase() != Phase.PAUSED && life.phase() != Phase.ASLEEP) {
             throw refused(CONFLICT, "release_kv_cache_memory needs a pause; pause first");
         }
         if (scheduler.liveCount() > 0) {
@@ -238,61 +222,56 @@ final class Transitions {
     }
 
     private @Nullable TransitionReport beginPause(Command.Change change, Transition.Pause pause) {
-        if (phase == Phase.ASLEEP) {
-            return report(false, -1, Set.of(), 0, null);
+        if (life.phase() == Phase.ASLEEP) {
+            return unchanged(-1);
         }
-        Admission wanted = pause.mode() == PauseMode.KEEP ? Admission.FROZEN : Admission.SHUT;
         boolean leavesRequests = pause.mode() == PauseMode.KEEP || scheduler.liveCount() == 0;
-        if (phase == Phase.PAUSED && admission == wanted && leavesRequests && !pause.clearCache()) {
-            return report(false, -1, Set.of(), 0, null);
+        if (life.phase() == Phase.PAUSED
+                && life.admission() == whilePaused(pause.mode())
+                && leavesRequests
+                && !pause.clearCache()) {
+            return unchanged(-1);
         }
         drain(change, pause.mode(), false, pause.mode() != PauseMode.KEEP);
         return null;
     }
 
     private TransitionReport resume() {
-        if (isMemoryAway()) {
-            throw refused(CONFLICT, "resume: " + asleep + " are asleep; wake them first");
+        if (life.isMemoryAway()) {
+            throw refused(CONFLICT, "resume: " + life.asleep() + " are asleep; wake them first");
         }
-        boolean changed = phase != Phase.AWAKE;
-        asleep.clear();
-        enter(Phase.AWAKE, Admission.OPEN);
+        boolean changed = life.phase() != Phase.AWAKE;
+        life.woke(life.asleep());
         return report(changed, -1, Set.of(), 0, null);
     }
 
-    private TransitionReport wake(Transition.Wake wake) {
-        @Nullable Set<WakeTag> asked = wake.tags();
+    private TransitionReport wake(@Nullable Set<WakeTag> asked) {
         if (asked != null && asked.isEmpty()) {
             throw refused(INVALID, "wake names no tag; name weights, kv_cache or scheduling");
         }
-        EnumSet<WakeTag> waking = EnumSet.copyOf(asleep);
+        EnumSet<WakeTag> waking = life.asleep();
         if (asked != null) {
             waking.retainAll(asked);
         }
         if (waking.isEmpty()) {
             boolean resumes =
-                    phase == Phase.PAUSED && (asked == null || asked.contains(WakeTag.SCHEDULING));
-            return resumes ? resume() : report(false, -1, Set.of(), 0, null);
+                    life.phase() == Phase.PAUSED
+                            && (asked == null || asked.contains(WakeTag.SCHEDULING));
+            return resumes ? resume() : unchanged(-1);
         }
         PhaseTimes times = new PhaseTimes(nanoClock);
-        enter(Phase.WAKING, Admission.SHUT);
+        life.enter(Phase.WAKING, Admission.SHUT);
         long bytes;
         try {
             bytes = coordinator.wake(memoryOf(waking), times);
         } catch (SleepCoordinator.BrokenException e) {
             throw broken(e);
         } catch (RuntimeException e) {
-            enter(Phase.ASLEEP, Admission.SHUT);
+            life.enter(Phase.ASLEEP, Admission.SHUT);
             throw new TransitionRefusedException(
                     UNAVAILABLE, "wake failed, and was undone: " + e.getMessage(), e);
         }
-        asleep.removeAll(waking);
-        if (asleep.isEmpty()) {
-            enter(Phase.AWAKE, Admission.OPEN);
-            times.ended("resume");
-        } else {
-            enter(Phase.ASLEEP, Admission.SHUT);
-        }
+        life.woke(waking);
         statistics.addTransition("wake", times.totalSeconds());
         return report(true, -1, waking, bytes, times);
     }
@@ -301,11 +280,17 @@ final class Transitions {
     private void drain(
             Command.Change change, PauseMode asked, boolean memoryGoes, boolean refuseNew) {
         // What an earlier sleep kept cannot end while its memory is away.
-        PauseMode mode = asked == PauseMode.WAIT && isMemoryAway() ? PauseMode.KEEP : asked;
+        PauseMode mode = asked == PauseMode.WAIT && life.isMemoryAway() ? PauseMode.KEEP : asked;
         draining =
-                new Draining(change, mode, memoryGoes, new PhaseTimes(nanoClock), phase, admission);
-        enter(
-                phase == Phase.ASLEEP ? Phase.FALLING_ASLEEP : Phase.PAUSING,
+                new Draining(
+                        change,
+                        mode,
+                        memoryGoes,
+                        new PhaseTimes(nanoClock),
+                        life.phase(),
+                        life.admission());
+        life.enter(
+                life.phase() == Phase.ASLEEP ? Phase.FALLING_ASLEEP : Phase.PAUSING,
                 switch (mode) {
                     case WAIT -> Admission.DRAINING;
                     case ABORT -> Admission.SHUT;
@@ -329,8 +314,7 @@ final class Transitions {
         drained.times().ended("drain");
         return switch (drained.change().transition()) {
             case Transition.Sleep sleep when sleep.level() == 0 -> {
-                asleep.add(WakeTag.SCHEDULING);
-                enter(Phase.ASLEEP, Admission.SHUT);
+                life.fellAsleep(Set.of(WakeTag.SCHEDULING));
                 statistics.addTransition("sleep", drained.times().totalSeconds());
                 yield report(true, 0, Set.of(WakeTag.SCHEDULING), 0, drained.times());
             }
@@ -340,6 +324,7 @@ final class Transitions {
                             "sleep",
                             sleep.level(),
                             EnumSet.of(WakeTag.WEIGHTS, WakeTag.KV_CACHE),
+                            // At level 1 the weights stay where they are, in host memory.
                             sleep.level() == 2
                                     ? EnumSet.allOf(MemoryTag.class)
                                     : EnumSet.of(MemoryTag.KV_CACHE));
@@ -354,9 +339,7 @@ final class Transitions {
                 if (pause.clearCache()) {
                     scheduler.resetPrefixCache();
                 }
-                enter(
-                        Phase.PAUSED,
-                        pause.mode() == PauseMode.KEEP ? Admission.FROZEN : Admission.SHUT);
+                life.enter(Phase.PAUSED, whilePaused(pause.mode()));
                 yield report(true, -1, Set.of(), 0, drained.times());
             }
             case Transition.Wake _, Transition.Resume _, Transition.ResetPrefixCache _ ->
@@ -370,42 +353,20 @@ final class Transitions {
             int level,
             EnumSet<WakeTag> tags,
             Set<MemoryTag> memory) {
-        enter(Phase.FALLING_ASLEEP, Admission.SHUT);
+        life.enter(Phase.FALLING_ASLEEP, Admission.SHUT);
         long bytes;
         try {
             bytes = coordinator.fallAsleep(memory, drained.times());
         } catch (SleepCoordinator.BrokenException e) {
             throw broken(e);
         } catch (RuntimeException e) {
-            enter(drained.phaseBefore(), drained.admissionBefore());
+            life.enter(drained.phaseBefore(), drained.admissionBefore());
             throw new TransitionRefusedException(
                     UNAVAILABLE, operation + " failed, and was undone: " + e.getMessage(), e);
         }
-        asleep.addAll(tags);
-        asleep.remove(WakeTag.SCHEDULING);
-        enter(Phase.ASLEEP, Admission.SHUT);
+        life.fellAsleep(tags);
         statistics.addTransition(operation, drained.times().totalSeconds());
         return report(true, level, tags, bytes, drained.times());
-    }
-
-    /** True if a sleep of this level would change nothing. */
-    private boolean isAsleepAt(int level) {
-        return phase == Phase.ASLEEP
-                && (level == 0
-                        || (asleep.contains(WakeTag.WEIGHTS)
-                                && asleep.contains(WakeTag.KV_CACHE)
-                                && sleepLevel() >= level));
-    }
-
-    private boolean isMemoryAway() {
-        return asleep.contains(WakeTag.WEIGHTS) || asleep.contains(WakeTag.KV_CACHE);
-    }
-
-    private int sleepLevel() {
-        if (!isMemoryAway()) {
-            return 0;
-        }
-        return coordinator.isMapped(MemoryTag.WEIGHTS) ? 1 : 2;
     }
 
     private void requireSleepMode(String operation) {
@@ -420,23 +381,23 @@ final class Transitions {
         return new TransitionRefusedException(UNAVAILABLE, String.valueOf(e.getMessage()), e);
     }
 
-    private void enter(Phase next, Admission nextAdmission) {
-        phase = next;
-        admission = nextAdmission;
-        boolean frozen = nextAdmission == Admission.FROZEN || nextAdmission == Admission.SHUT;
-        scheduler.freeze(frozen);
-        state = new EngineState(next, sleepLevel(), asleep, frozen);
+    private TransitionReport unchanged(int level) {
+        return report(false, level, Set.of(), 0, null);
     }
 
     private TransitionReport report(
             boolean changed, int level, Set<WakeTag> tags, long bytes, @Nullable PhaseTimes times) {
         return new TransitionReport(
                 changed,
-                state,
+                life.state(),
                 level,
                 Set.copyOf(tags),
                 bytes,
                 times == null ? Map.of() : times.seconds());
+    }
+
+    private static Admission whilePaused(PauseMode mode) {
+        return mode == PauseMode.KEEP ? Admission.FROZEN : Admission.SHUT;
     }
 
     private static Set<MemoryTag> memoryOf(Set<WakeTag> tags) {

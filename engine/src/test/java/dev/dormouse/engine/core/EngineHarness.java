@@ -29,6 +29,10 @@ final class EngineHarness implements AutoCloseable {
     final List<HashModel> models = new ArrayList<>();
     final LocalEngine engine;
     final AtomicInteger heapTrims = new AtomicInteger();
+
+    /** A token that has no text. */
+    int undecodable = -1;
+
     private boolean open;
 
     EngineHarness(EngineConfig config, @Nullable FakeConnector connector) {
@@ -212,9 +216,12 @@ final class EngineHarness implements AutoCloseable {
     }
 
     /** Text of tokens as numbers with a space behind each. */
-    private static final class NumberDecoder implements TextDecoder {
+    private final class NumberDecoder implements TextDecoder {
         @Override
         public String push(int tokenId) {
+            if (tokenId == undecodable) {
+                throw new IllegalStateException("token " + tokenId + " has no text");
+            }
             return tokenId + " ";
         }
 

@@ -12,7 +12,6 @@ import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Scheduling without other engines and without sleep. */
@@ -161,9 +160,7 @@ final class GenerationTest {
             List<Integer> oracle = HashModel.oracle(prompt, 10);
             int stop = oracle.get(3);
             int stopsAt = oracle.indexOf(stop);
-            SamplingParameters sampling =
-                    new SamplingParameters(
-                            0, 0, 1, 0, null, 1, 0, 0, 10, 0, List.of(), Set.of(stop), false, null);
+            SamplingParameters sampling = Samplings.until(10, stop);
             RecordingListener listener = engine.submit("r", prompt, sampling, null);
             engine.settle();
 
@@ -266,22 +263,7 @@ final class GenerationTest {
     void anAbortGivesTheTextThatWasHeldBack() {
         try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
             int first = HashModel.oracle(prompt(1, 5), 1).getFirst();
-            SamplingParameters sampling =
-                    new SamplingParameters(
-                            0,
-                            0,
-                            1,
-                            0,
-                            null,
-                            1,
-                            0,
-                            0,
-                            50,
-                            0,
-                            List.of(first + " never"),
-                            Set.of(),
-                            false,
-                            null);
+            SamplingParameters sampling = Samplings.until(50, first + " never");
             RecordingListener listener = engine.submit("r", prompt(1, 5), sampling, null);
             engine.step();
             assertThat(listener.tokens()).containsExactly(first);
@@ -309,6 +291,23 @@ final class GenerationTest {
     }
 
     @Test
+    void anOutputThatCannotBeMadeFailsItsRequestAndNoOthers() {
+        try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
+            List<Integer> oracle = HashModel.oracle(prompt(1, 5), 3);
+            engine.undecodable = oracle.get(2);
+            RecordingListener hit = engine.submit("hit", prompt(1, 5), 5);
+            engine.settle();
+            engine.undecodable = -1;
+
+            assertThat(hit.failed().kind()).isEqualTo(FailureKind.INTERNAL);
+            assertThat(hit.tokens()).isEqualTo(oracle.subList(0, 2));
+            assertThat(engine.freeBlocks()).isEqualTo(engine.kvBlocks());
+            assertThat(engine.generate("next", prompt(1, 5), 5))
+                    .isEqualTo(HashModel.oracle(prompt(1, 5), 5));
+        }
+    }
+
+    @Test
     void aListenerThatThrowsHarmsNobody() {
         try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
             engine.engine.submit(
@@ -327,9 +326,7 @@ final class GenerationTest {
     @Test
     void aSeedRepeatsASampledSequence() {
         try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
-            SamplingParameters sampling =
-                    new SamplingParameters(
-                            1.5, 0, 1, 0, 7L, 1, 0, 0, 20, 0, List.of(), Set.of(), false, 2);
+            SamplingParameters sampling = Samplings.seeded(20, 7);
             RecordingListener first = engine.submit("first", prompt(4, 9), sampling, null);
             RecordingListener second = engine.submit("second", prompt(4, 9), sampling, null);
             engine.settle();

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.GenerationEvent;
+import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.PauseMode;
+import dev.dormouse.engine.SamplingParameters;
 import dev.dormouse.engine.TransitionRefusedException;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.testkit.Await;
@@ -40,11 +42,10 @@ final class LocalEngineTest {
                         Thread.startVirtualThread(
                                 () ->
                                         harness.engine.submit(
-                                                new dev.dormouse.engine.GenerationRequest(
+                                                new GenerationRequest(
                                                         "r" + number,
                                                         prompt(number, 5 + number),
-                                                        dev.dormouse.engine.SamplingParameters
-                                                                .greedy(10),
+                                                        SamplingParameters.greedy(10),
                                                         null),
                                                 listener)));
             }

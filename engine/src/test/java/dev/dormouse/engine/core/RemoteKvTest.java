@@ -239,21 +239,7 @@ final class RemoteKvTest {
                     engine.submit(
                             "p",
                             prompt(1, 9),
-                            new dev.dormouse.engine.SamplingParameters(
-                                    0,
-                                    0,
-                                    1,
-                                    0,
-                                    null,
-                                    1,
-                                    0,
-                                    0,
-                                    1,
-                                    0,
-                                    List.of(),
-                                    java.util.Set.of(first),
-                                    false,
-                                    null),
+                            Samplings.until(1, first),
                             FakeConnector.remoteDecode());
             engine.settle();
 

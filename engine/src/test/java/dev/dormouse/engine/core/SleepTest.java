@@ -8,12 +8,9 @@ import dev.dormouse.connector.KvCacheRegions;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
-import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.PauseMode;
-import dev.dormouse.engine.TransitionRefusedException;
-import dev.dormouse.engine.TransitionRefusedException.Reason;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.engine.WakeTag;
 import java.util.List;
@@ -167,13 +164,7 @@ final class SleepTest {
         try (EngineHarness engine = engine()) {
             RecordingListener running = engine.submit("running", prompt(1, 9), 30);
             RecordingListener sampled =
-                    engine.submit(
-                            "sampled",
-                            prompt(2, 9),
-                            new dev.dormouse.engine.SamplingParameters(
-                                    1, 0, 1, 0, 3L, 1, 0, 0, 30, 0, List.of(), Set.of(), false,
-                                    null),
-                            null);
+                    engine.submit("sampled", prompt(2, 9), Samplings.seeded(30, 3), null);
             for (int i = 0; i < 10; i++) {
                 engine.step();
             }
@@ -186,13 +177,7 @@ final class SleepTest {
 
             assertThat(running.tokens()).isEqualTo(HashModel.oracle(prompt(1, 9), 30));
             RecordingListener again =
-                    engine.submit(
-                            "again",
-                            prompt(2, 9),
-                            new dev.dormouse.engine.SamplingParameters(
-                                    1, 0, 1, 0, 3L, 1, 0, 0, 30, 0, List.of(), Set.of(), false,
-                                    null),
-                            null);
+                    engine.submit("again", prompt(2, 9), Samplings.seeded(30, 3), null);
             engine.settle();
             assertThat(sampled.tokens()).hasSize(30).isEqualTo(again.tokens());
         }
@@ -298,6 +283,7 @@ final class SleepTest {
                     .containsExactly(0, 0);
         }
     }
+<<<<<<< HEAD
 
     @Test
     void aPauseThatKeepsReturnsAtOnceAndNothingIsLost() {
@@ -512,4 +498,6 @@ final class SleepTest {
             default -> engine.engine.wake(null);
         };
     }
+=======
+>>>>>>> engine
 }

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A panel's weights are read once for all rows. Every output is a sum over the blocks in their
  * order, whoever computes it.
  */
+@SuppressWarnings("EnumOrdinal") // an array by type, on the hot path
 public final class MatrixMultiply {
     /** Panels handed to a thread at once, as a share of all: small, since threads may be slow. */
     private static final int SHARES_PER_THREAD = 8;
