@@ -1,8 +1,10 @@
 package dev.dormouse.model.chat;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Python's operators on a template's values. */
@@ -50,7 +52,7 @@ final class PyOperators {
                 return false;
             }
             for (Map.Entry<Object, Object> entry : a2.entries().entrySet()) {
-                Object other = java.util.Objects.requireNonNull(b2.entries().get(entry.getKey()));
+                Object other = Objects.requireNonNull(b2.entries().get(entry.getKey()));
                 if (!equal(entry.getValue(), other, budget)) {
                     return false;
                 }
@@ -87,7 +89,7 @@ final class PyOperators {
         }
         if (left instanceof String s && right instanceof String t) {
             budget.spend(Math.min(s.length(), t.length()));
-            return java.util.Arrays.compare(s.codePoints().toArray(), t.codePoints().toArray());
+            return Arrays.compare(s.codePoints().toArray(), t.codePoints().toArray());
         }
         if (left instanceof PyList s && right instanceof PyList t) {
             int common = Math.min(s.items().size(), t.items().size());
