@@ -73,12 +73,8 @@ final class EngineCore {
      */
     int step() {
         int work = takeCommands();
-<<<<<<< HEAD
         emptyLobby();
-        if (parts.transitions().state().phase() == EngineState.Phase.FAILED) {
-=======
         if (parts.life().phase() == EngineState.Phase.FAILED) {
->>>>>>> engine
             return work + (parts.transitions().advance() ? 1 : 0);
         }
         boolean exchange = parts.connector() != null && hasKvCache();
@@ -149,19 +145,12 @@ final class EngineCore {
     void fail(Throwable cause) {
         LOG.log(Level.ERROR, "engine failed", cause);
         parts.transitions().fail();
-<<<<<<< HEAD
-        Cleanup cleanup = new Cleanup();
-        cleanup.run(() -> parts.scheduler().failAll("the engine has failed; restart it"));
-        cleanup.run(this::emptyLobby);
-        cleanup.run(this::publishStatistics);
-        cleanup.finish();
-=======
         try {
             parts.scheduler().failAll("the engine has failed; restart it");
+            emptyLobby();
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, "could not fail all requests", e);
         }
->>>>>>> engine
     }
 
     private boolean hasKvCache() {
@@ -181,31 +170,26 @@ final class EngineCore {
         return commands.size();
     }
 
-<<<<<<< HEAD
     private void submit(Command.Submit submit) {
-        String refusal = parts.transitions().refusal();
+        String refusal = parts.life().refusal();
         if (refusal == null) {
             admit(submit.request(), submit.listener());
-        } else if (!parts.transitions().mayWake() || !parts.lobby().enter(submit)) {
+        } else if (parts.life().holdsRequests()) {
+            parts.lobby().enter(submit);
+        } else {
             refuse(submit, refusal);
         }
     }
 
     /** Takes in who waited for the engine to wake, or sends them away if it never will. */
     private void emptyLobby() {
-        if (parts.transitions().refusal() != null && parts.transitions().mayWake()) {
-=======
-    private void submit(GenerationRequest request, GenerationListener listener) {
-        String refusal = parts.life().refusal();
-        if (refusal != null) {
-            Sequence.tellRefused(listener, request.id(), FailureKind.UNAVAILABLE, refusal);
->>>>>>> engine
+        if (parts.life().refusal() != null && parts.life().holdsRequests()) {
             return;
         }
-        for (Command.Submit next = parts.lobby().leave();
-                next != null;
-                next = parts.lobby().leave()) {
+        Command.@Nullable Submit next = parts.lobby().leave();
+        while (next != null) {
             submit(next);
+            next = parts.lobby().leave();
         }
     }
 
@@ -238,8 +222,7 @@ final class EngineCore {
     }
 
     private static void refuse(Command.Submit submit, String why) {
-        Sequence.tellRefused(
-                submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
+        Sequence.tellRefused(submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
     }
 
     private int takeReports() {

@@ -129,7 +129,7 @@ public final class Engines {
         Scheduler scheduler = new Scheduler(config, blocks, remote, counters);
         SleepCoordinator coordinator =
                 new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
-        Lifecycle life = new Lifecycle(scheduler, coordinator);
+        Lifecycle life = new Lifecycle(scheduler, coordinator, config.holdRequestsWhileAsleep());
         Transitions transitions =
                 new Transitions(
                         config.sleepMode(),
@@ -152,6 +152,7 @@ public final class Engines {
                         new EngineCore.Parts(
                                 inbox,
                                 intake,
+                                new Lobby(),
                                 blocks,
                                 scheduler,
                                 remote,

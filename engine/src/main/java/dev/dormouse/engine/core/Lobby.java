@@ -6,20 +6,14 @@ import java.util.Iterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests that arrived while the engine could not take any, and wait for it to wake. Bounded;
- * without room from the start if the operator did not choose to hold requests.
+ * Requests that arrived while the engine could not take any, and wait for it to wake. The engine's limit of live requests bounds
+ * it.
  */
 final class Lobby {
-    private final int room;
     private final Deque<Command.Submit> held = new ArrayDeque<>();
 
-    Lobby(int room) {
-        this.room = room;
-    }
-
-    /** Takes a request in; false if there is no room. */
-    boolean enter(Command.Submit submit) {
-        return held.size() < room && held.add(submit);
+    void enter(Command.Submit submit) {
+        held.addLast(submit);
     }
 
     /** The request that waits longest, or null; it is not here any more. */

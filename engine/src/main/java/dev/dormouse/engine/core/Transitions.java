@@ -70,30 +70,6 @@ final class Transitions {
         return draining != null;
     }
 
-<<<<<<< HEAD
-    /** Why a new request cannot be taken, or null if it can. */
-    @Nullable String refusal() {
-        return switch (admission) {
-            case OPEN, FROZEN -> null;
-            case DRAINING, SHUT ->
-                    switch (phase) {
-                        case AWAKE, PAUSING, PAUSED ->
-                                "the engine is paused; try again after its resume";
-                        case FALLING_ASLEEP, ASLEEP, WAKING ->
-                                "the engine is asleep; wake it and try again";
-                        case FAILED -> "the engine has failed; restart it";
-                        case CLOSED -> "the engine is closing";
-                    };
-        };
-    }
-
-    /** Whether a request that cannot be taken now may be taken some time. */
-    boolean mayWake() {
-        return phase != Phase.FAILED && phase != Phase.CLOSED;
-    }
-
-=======
->>>>>>> engine
     void enqueue(Command.Change change) {
         queue.addLast(change);
     }

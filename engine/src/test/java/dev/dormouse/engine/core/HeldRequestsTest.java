@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.PauseMode;
 import dev.dormouse.engine.WakeTag;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -41,10 +42,14 @@ final class HeldRequestsTest {
     void areRefusedBeyondTheLimit() {
         try (EngineHarness engine = engine(1)) {
             engine.made(engine.engine.sleep(1, PauseMode.WAIT));
-            RecordingListener held = engine.submit("held", PROMPT, 5);
+            int limit = engine.config.maxSequences() + engine.config.maxWaiting();
+            List<RecordingListener> held = new ArrayList<>();
+            for (int i = 0; i < limit; i++) {
+                held.add(engine.submit("held" + i, PROMPT, 5));
+            }
             RecordingListener refused = engine.submit("refused", PROMPT, 5);
             engine.settle();
-            assertThat(held.isOver()).isFalse();
+            assertThat(held).noneMatch(RecordingListener::isOver);
             assertThat(refused.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
         }
     }
