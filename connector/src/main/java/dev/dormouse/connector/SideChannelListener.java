@@ -21,7 +21,7 @@ import java.util.function.LongSupplier;
  * HandshakePayload#refusal refusal}: vLLM's readers fail on it at once, where silence would stall
  * their only handshake thread for five seconds.
  */
-final class SideChannelListener implements AutoCloseable {
+final class SideChannelListener implements SideChannel {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
     private static final int MAX_CONNECTIONS = 256;
     private static final int MAX_MESSAGE_BYTES = 256;
@@ -45,17 +45,16 @@ final class SideChannelListener implements AutoCloseable {
         Thread.ofPlatform().name("dormouse-side-channel").daemon().start(this::accept);
     }
 
-    /** The port that it listens on. */
-    int port() {
+    @Override
+    public int port() {
         return server.getLocalPort();
     }
 
-    /** From now on, serves exactly these payloads. Any thread. */
-    void serve(Map<RankId, byte[]> newPayloads) {
+    @Override
+    public void serve(Map<RankId, byte[]> newPayloads) {
         payloads = Map.copyOf(newPayloads);
     }
 
-    /** Frees the port and ends all connections. Idempotent. */
     @Override
     public void close() {
         closeQuietly(server);
@@ -91,9 +90,7 @@ final class SideChannelListener implements AutoCloseable {
             try {
                 Socket socket = server.accept();
                 remember(socket);
-                Thread.ofVirtual()
-                        .name("dormouse-side-channel-peer")
-                        .start(() -> converse(socket));
+                Thread.ofVirtual().name("dormouse-side-channel-peer").start(() -> converse(socket));
             } catch (IOException e) {
                 if (!server.isClosed()) {
                     LOG.log(System.Logger.Level.WARNING, "side channel: could not accept", e);

@@ -131,7 +131,9 @@ final class ZmtpConnection implements Closeable {
         if (flags < 0 && mayEnd) {
             return null;
         }
-        require(flags >= 0 && flags <= 7 && (flags & (MORE | COMMAND)) != (MORE | COMMAND), "flags " + flags);
+        require(
+                flags >= 0 && flags <= 7 && (flags & (MORE | COMMAND)) != (MORE | COMMAND),
+                "flags " + flags);
         long size = 0;
         for (byte part : read((flags & LONG) != 0 ? 8 : 1)) {
             size = size << 8 | (part & 0xff);

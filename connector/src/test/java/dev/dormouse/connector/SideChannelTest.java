@@ -50,8 +50,7 @@ final class SideChannelTest {
     void theReplyHasExactlyPayloadAndTimestamp() throws IOException {
         listener.serve(Map.of(RANK, PAYLOAD));
         assertThat(ask(List.of(new byte[0], HandshakeRequest.encode(RANK))))
-                .containsExactly(
-                        new byte[0], PAYLOAD, new WireWriter().float64(12_345.5).bytes());
+                .containsExactly(new byte[0], PAYLOAD, new WireWriter().float64(12_345.5).bytes());
     }
 
     @Test
@@ -99,7 +98,8 @@ final class SideChannelTest {
         byte[] good = HandshakeRequest.encode(RANK);
         byte[] constant = "get_meta_msg".getBytes(UTF_8);
         byte[] empty = {};
-        byte[] javaObject = HexFormat.of().parseHex("aced0005737200116a6176612e7574696c2e486173684d6170");
+        byte[] javaObject =
+                HexFormat.of().parseHex("aced0005737200116a6176612e7574696c2e486173684d6170");
         try (ZmtpConnection connection = connect()) {
             for (List<byte[]> message :
                     List.of(

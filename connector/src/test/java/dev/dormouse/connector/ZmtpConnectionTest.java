@@ -35,7 +35,8 @@ final class ZmtpConnectionTest {
         withPeer(
                 socket -> {
                     send(socket, SIGNATURE);
-                    assertThat(receive(socket, 64)).startsWith("ff00000000000000007f0300" + "4e554c4c");
+                    assertThat(receive(socket, 64))
+                            .startsWith("ff00000000000000007f0300" + "4e554c4c");
                     send(socket, REST_OF_GREETING + REQ_READY);
                     assertThat(receive(socket, ROUTER_READY.length() / 2)).isEqualTo(ROUTER_READY);
                     send(socket, REQUEST);
@@ -54,7 +55,10 @@ final class ZmtpConnectionTest {
                             .containsExactly(
                                     new byte[0], HandshakeRequest.encode(new RankId(0, 3)));
                     connection.send(
-                            List.of(new byte[0], HEX.parseHex("70".repeat(300)), HEX.parseHex("74".repeat(9))));
+                            List.of(
+                                    new byte[0],
+                                    HEX.parseHex("70".repeat(300)),
+                                    HEX.parseHex("74".repeat(9))));
                 });
     }
 
@@ -67,7 +71,13 @@ final class ZmtpConnectionTest {
                     send(socket, REST_OF_GREETING + ROUTER_READY);
                     assertThat(receive(socket, REQ_READY.length() / 2)).isEqualTo(REQ_READY);
                     assertThat(receive(socket, REQUEST.length() / 2)).isEqualTo(REQUEST);
-                    send(socket, "0100" + "03000000000000012c" + "70".repeat(300) + "0009" + "74".repeat(9));
+                    send(
+                            socket,
+                            "0100"
+                                    + "03000000000000012c"
+                                    + "70".repeat(300)
+                                    + "0009"
+                                    + "74".repeat(9));
                 },
                 connection -> {
                     connection.open("REQ");
