@@ -13,7 +13,8 @@ import java.util.List;
  * @param prefillEngines base URLs of the prefill engines, at least one
  * @param decodeEngines base URLs of the decode engines, at least one
  * @param connectTimeout bound of a TCP connect to an engine, and of a health check
- * @param prefillTimeout bound of the wait for a prefill engine's answer
+ * @param prefillTimeout bound of each wait for a prefill engine: until its answer starts, and until
+ *     it is whole
  * @param decodeTimeout longest silence of a decode engine: before its answer starts and between two
  *     pieces of it
  * @param clientTimeout bound of every wait for a client: for its next request, its whole body, or
