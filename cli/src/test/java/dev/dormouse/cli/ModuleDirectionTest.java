@@ -20,7 +20,9 @@ class ModuleDirectionTest {
                     Map.entry("transport.nixl", List.of("transport", "nixl")),
                     Map.entry("connector", List.of("transport")),
                     Map.entry("model", List.of()),
-                    Map.entry("engine", List.of("connector", "transport", "memory", "model", "foreign")),
+                    Map.entry(
+                            "engine",
+                            List.of("connector", "transport", "memory", "model", "foreign")),
                     Map.entry("server", List.of("engine", "connector", "model")),
                     Map.entry("router", List.of()));
 
@@ -75,7 +77,8 @@ class ModuleDirectionTest {
                 .that()
                 .resideInAnyPackage(own)
                 .and()
-                .resideOutsideOfPackage(module.equals("transport") ? "dev.dormouse.transport.nixl.." : "none")
+                .resideOutsideOfPackage(
+                        module.equals("transport") ? "dev.dormouse.transport.nixl.." : "none")
                 .should()
                 .dependOnClassesThat()
                 .resideInAnyPackage(pattern(other))
@@ -84,6 +87,8 @@ class ModuleDirectionTest {
 
     /** The transport's own package stands above that of its implementation over NIXL. */
     private static String pattern(String module) {
-        return module.equals("transport") ? "dev.dormouse.transport" : "dev.dormouse." + module + "..";
+        return module.equals("transport")
+                ? "dev.dormouse.transport"
+                : "dev.dormouse." + module + "..";
     }
 }

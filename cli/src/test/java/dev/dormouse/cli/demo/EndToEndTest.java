@@ -24,7 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Prefill engine, decode engine and router as processes, with the real model over the real NIXL. */
+/**
+ * Prefill engine, decode engine and router as processes, with the real model over the real NIXL.
+ */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class EndToEndTest {
     private static final String PROMPT = DemoPrompts.first(1).getFirst();
@@ -44,7 +46,13 @@ class EndToEndTest {
         Natives.model();
         prefillProcess = serve("prefill", "--port", "0", "--side-channel-port", "0");
         ChildProcess decodeProcess =
-                serve("decode", "--port", "0", "--side-channel-port", "0", "--no-enable-prefix-caching");
+                serve(
+                        "decode",
+                        "--port",
+                        "0",
+                        "--side-channel-port",
+                        "0",
+                        "--no-enable-prefix-caching");
         prefill = new Endpoint("prefill", prefillProcess.awaitReady());
         decode = new Endpoint("decode", decodeProcess.awaitReady());
         ChildProcess routerProcess =
@@ -68,7 +76,14 @@ class EndToEndTest {
     private ChildProcess serve(String role, String... more) {
         List<String> arguments =
                 new ArrayList<>(
-                        List.of("serve", "--role", role, "--kv-cache-memory", "64MiB", "--max-model-len", "1024"));
+                        List.of(
+                                "serve",
+                                "--role",
+                                role,
+                                "--kv-cache-memory",
+                                "64MiB",
+                                "--max-model-len",
+                                "1024"));
         arguments.addAll(List.of("--enable-sleep-mode", "--kv-lease-duration", "10"));
         arguments.addAll(List.of(more));
         return launch(arguments);
@@ -95,10 +110,18 @@ class EndToEndTest {
     @Test
     void theOfficialClientTalksToTheRouterStreamedAndNot() {
         OpenAIClient client =
-                OpenAIOkHttpClient.builder().baseUrl(router.base().resolve("/v1").toString()).apiKey("none").build();
+                OpenAIOkHttpClient.builder()
+                        .baseUrl(router.base().resolve("/v1").toString())
+                        .apiKey("none")
+                        .build();
         ChatCompletionCreateParams params =
                 ChatCompletionCreateParams.builder()
-                        .model(Json.parse(router.get("/v1/models")).path("data").path(0).path("id").asText())
+                        .model(
+                                Json.parse(router.get("/v1/models"))
+                                        .path("data")
+                                        .path(0)
+                                        .path("id")
+                                        .asText())
                         .addSystemMessage("You are a helpful assistant.")
                         .addUserMessage("Name three colours of the rainbow.")
                         .maxCompletionTokens(16)
@@ -107,7 +130,8 @@ class EndToEndTest {
         ChatCompletion whole = client.chat().completions().create(params);
         String text = whole.choices().getFirst().message().content().orElseThrow();
         StringBuilder streamed = new StringBuilder();
-        try (StreamResponse<ChatCompletionChunk> chunks = client.chat().completions().createStreaming(params)) {
+        try (StreamResponse<ChatCompletionChunk> chunks =
+                client.chat().completions().createStreaming(params)) {
             chunks.stream()
                     .flatMap(chunk -> chunk.choices().stream())
                     .forEach(choice -> streamed.append(choice.delta().content().orElse("")));
@@ -127,13 +151,18 @@ class EndToEndTest {
         Await.until(
                 "the prefill engine computing",
                 LIMIT,
-                () -> prefill.get("/metrics").contains("vllm:num_requests_running{") && running() > 0,
+                () ->
+                        prefill.get("/metrics").contains("vllm:num_requests_running{")
+                                && running() > 0,
                 () -> prefill.get("/metrics"));
         prefillProcess.kill();
-        assertThatThrownBy(request::join).isInstanceOf(CompletionException.class).hasCauseInstanceOf(DemoFailure.class);
+        assertThatThrownBy(request::join)
+                .isInstanceOf(CompletionException.class)
+                .hasCauseInstanceOf(DemoFailure.class);
         assertThat(decode.complete(PROMPT, 4).tokens()).hasSize(4);
 
-        prefillProcess = serve("prefill", "--port", Integer.toString(port), "--side-channel-port", "0");
+        prefillProcess =
+                serve("prefill", "--port", Integer.toString(port), "--side-channel-port", "0");
         prefillProcess.awaitReady();
         Await.until(
                 "the router sees the engine again",
@@ -141,7 +170,8 @@ class EndToEndTest {
                 () -> router.status(PROMPT) == 200,
                 () -> router.get("/metrics"));
         Counters before = Counters.of(decode);
-        assertThat(router.complete(PROMPT, 12).tokens()).isEqualTo(decode.complete(PROMPT, 12).tokens());
+        assertThat(router.complete(PROMPT, 12).tokens())
+                .isEqualTo(decode.complete(PROMPT, 12).tokens());
         assertThat(Counters.of(decode).minus(before).reads()).isEqualTo(1);
     }
 
@@ -155,7 +185,8 @@ class EndToEndTest {
 
     @Test
     void aSecondEngineOnOneSideChannelPortExitsAndNamesPortAndSetting() throws Exception {
-        try (ServerSocket taken = new ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())) {
+        try (ServerSocket taken =
+                new ServerSocket(0, 1, java.net.InetAddress.getLoopbackAddress())) {
             String port = Integer.toString(taken.getLocalPort());
             ChildProcess second = serve("prefill", "--port", "0", "--side-channel-port", port);
             assertThatThrownBy(second::awaitReady)

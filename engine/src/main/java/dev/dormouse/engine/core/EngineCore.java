@@ -222,7 +222,8 @@ final class EngineCore {
     }
 
     private static void refuse(Command.Submit submit, String why) {
-        Sequence.tellRefused(submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
+        Sequence.tellRefused(
+                submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
     }
 
     private int takeReports() {

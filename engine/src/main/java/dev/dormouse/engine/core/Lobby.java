@@ -6,8 +6,8 @@ import java.util.Iterator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Requests that arrived while the engine could not take any, and wait for it to wake. The engine's limit of live requests bounds
- * it.
+ * Requests that arrived while the engine could not take any, and wait for it to wake. The engine's
+ * limit of live requests bounds it.
  */
 final class Lobby {
     private final Deque<Command.Submit> held = new ArrayDeque<>();

@@ -107,7 +107,8 @@ public final class NixlTransport implements KvTransport {
         try {
             return translated(() -> new NixlPeer(agent.load(metadata)));
         } catch (IllegalStateException e) {
-            // The name stands in the peer's bytes: that it is loaded already is not the caller's mistake.
+            // The name stands in the peer's bytes: that it is loaded already is not the caller's
+            // mistake.
             throw new TransportException(String.valueOf(e.getMessage()), e);
         }
     }
