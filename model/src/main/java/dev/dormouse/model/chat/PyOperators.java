@@ -1,5 +1,6 @@
 package dev.dormouse.model.chat;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -83,9 +84,7 @@ final class PyOperators {
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
-            return (a instanceof Long && b instanceof Long)
-                    ? Long.compare(a.longValue(), b.longValue())
-                    : Double.compare(a.doubleValue(), b.doubleValue());
+            return compareNumbers(a, b);
         }
         if (left instanceof String s && right instanceof String t) {
             budget.spend(Math.min(s.length(), t.length()));
@@ -101,6 +100,25 @@ final class PyOperators {
             return Integer.compare(s.items().size(), t.items().size());
         }
         throw mismatch("<", left, right);
+    }
+
+    /** Exact, so that the order of mixed ints and floats is one that a sort can rely on. */
+    private static int compareNumbers(Number a, Number b) {
+        if (a instanceof Long && b instanceof Long) {
+            return Long.compare(a.longValue(), b.longValue());
+        }
+        double x = a.doubleValue();
+        double y = b.doubleValue();
+        if (Double.isFinite(x) && Double.isFinite(y)) {
+            return exact(a).compareTo(exact(b));
+        }
+        return Double.compare(x, y);
+    }
+
+    private static BigDecimal exact(Number number) {
+        return number instanceof Long integer
+                ? BigDecimal.valueOf(integer)
+                : new BigDecimal(number.doubleValue());
     }
 
     static boolean contains(Object container, Object item, Budget budget) {

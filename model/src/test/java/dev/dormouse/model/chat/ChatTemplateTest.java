@@ -147,6 +147,14 @@ final class ChatTemplateTest {
     }
 
     @Test
+    void countsUpToTheEndsOfAnInt() {
+        assertThat(render("{{ range(9223372036854775800, 9223372036854775807, 5) | list }}"))
+                .isEqualTo("[9223372036854775800, 9223372036854775805]");
+        assertThat(render("{{ [2.5, 2, 9007199254740993, 9007199254740992.0] | sort }}"))
+                .isEqualTo("[2, 2.5, 9007199254740992.0, 9007199254740993]");
+    }
+
+    @Test
     void refusesDeepNestingWhileParsing() {
         Map<String, String> closers =
                 Map.of("(", ")", "[", "]", "{1: ", "}", "- ", "", "not ", "", "a if b else ", "");
