@@ -19,7 +19,9 @@ public final class BlockedRows {
     private int groups;
     private int blocks;
 
-    /** Makes room for {@code rows} rows of {@code width} inputs, a multiple of 32; keeps nothing. */
+    /**
+     * Makes room for {@code rows} rows of {@code width} inputs, a multiple of 32; keeps nothing.
+     */
     public void reshape(int rows, int width) {
         this.rows = rows;
         groups = (rows + GROUP - 1) / GROUP;

@@ -4,8 +4,8 @@ package dev.dormouse.model.kernel;
  * The constants of {@code exp}, for all kernels alike.
  *
  * <p>{@code exp(x) = 2^n * exp(r)} with {@code n = round(x / ln 2)} and {@code |r| <= ln(2) / 2};
- * the polynomial and the split of ln 2 are those of Cephes' {@code expf}. The argument is clamped to
- * where {@code 2^n} is a normal number, so the result is never 0 or infinite. {@code exp(0)} is
+ * the polynomial and the split of ln 2 are those of Cephes' {@code expf}. The argument is clamped
+ * to where {@code 2^n} is a normal number, so the result is never 0 or infinite. {@code exp(0)} is
  * exactly 1.
  */
 public final class Exponential {

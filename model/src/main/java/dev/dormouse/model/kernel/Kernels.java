@@ -11,8 +11,8 @@ import java.lang.foreign.MemorySegment;
  * state; any number of threads may call. Ranges are the caller's duty; a wrong one throws {@link
  * IndexOutOfBoundsException}.
  *
- * <p>A <em>tile</em> is 32 inputs by 32 outputs, {@code [input][output]}. <em>Heads</em> are 32 scales,
- * then 32 minima: a weight is {@code scale * quant + minimum}.
+ * <p>A <em>tile</em> is 32 inputs by 32 outputs, {@code [input][output]}. <em>Heads</em> are 32
+ * scales, then 32 minima: a weight is {@code scale * quant + minimum}.
  */
 public interface Kernels {
     /** Inputs, and outputs, of a tile. */
@@ -89,8 +89,8 @@ public interface Kernels {
     void prepareRow(TensorType type, BlockedRows rows, float[] prepared);
 
     /**
-     * Does {@link #heads}, {@link #expand}, {@link #product} and {@link #accumulate} at once, for one
-     * row.
+     * Does {@link #heads}, {@link #expand}, {@link #product} and {@link #accumulate} at once, for
+     * one row.
      *
      * @param prepared by {@link #prepareRow} for the matrix' type
      * @param from the first of the block's 32 elements

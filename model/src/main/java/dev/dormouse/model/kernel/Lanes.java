@@ -4,8 +4,8 @@ package dev.dormouse.model.kernel;
  * The order of sums along a row.
  *
  * <p>Element {@code i} is added to partial sum {@code i % 16}, in the order of {@code i}; then the
- * upper half of the partial sums is added to the lower half, until one is left. Sixteen is the widest
- * vector, so that narrower ones can keep the same order.
+ * upper half of the partial sums is added to the lower half, until one is left. Sixteen is the
+ * widest vector, so that narrower ones can keep the same order.
  */
 public final class Lanes {
     static final int COUNT = 16;

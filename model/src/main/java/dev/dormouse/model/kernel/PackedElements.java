@@ -50,8 +50,7 @@ public final class PackedElements {
         long words = matrix.wordOffset(block) + 4L * n;
         return switch (matrix.type()) {
             case F32 -> Float.intBitsToFloat(word(weights, words, k));
-            case F16 ->
-                    Float.float16ToFloat((short) (word(weights, words, k / 2) >> 16 * (k % 2)));
+            case F16 -> Float.float16ToFloat((short) (word(weights, words, k / 2) >> 16 * (k % 2)));
             case BF16 -> Float.intBitsToFloat(word(weights, words, k / 2) >> 16 * (k % 2) << 16);
             case Q8_0 -> word(weights, words, k / 4) << 8 * (k % 4) >> 24;
             case Q4_0, Q4_1 -> {

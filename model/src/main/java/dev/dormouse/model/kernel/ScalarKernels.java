@@ -23,8 +23,7 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
-    public void heads(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
+    public void heads(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
         for (int n = 0; n < PANEL; n++) {
             heads[n] = PackedElements.scale(matrix, weights, blockOffset, n);
             heads[PANEL + n] = PackedElements.minimum(matrix, weights, blockOffset, n);
@@ -32,8 +31,7 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
-    public void expand(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
+    public void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
         for (int k = 0; k < BLOCK; k++) {
             for (int n = 0; n < PANEL; n++) {
                 tile[k * PANEL + n] = PackedElements.quant(matrix, weights, blockOffset, n, k);

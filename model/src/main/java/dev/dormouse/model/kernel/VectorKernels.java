@@ -14,14 +14,12 @@ public final class VectorKernels implements Kernels {
     }
 
     @Override
-    public void heads(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
+    public void heads(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
         VectorTiles.heads(matrix, weights, blockOffset, heads);
     }
 
     @Override
-    public void expand(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
+    public void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
         VectorTiles.expand(matrix, weights, matrix.wordOffset(blockOffset), tile);
     }
 
@@ -77,7 +75,8 @@ public final class VectorKernels implements Kernels {
         long words = matrix.wordOffset(blockOffset);
         switch (matrix.type()) {
             case Q4_0, Q4_1 ->
-                    VectorRowProduct.nibbles(weights, words, prepared, from, sum, scratch.heads, acc);
+                    VectorRowProduct.nibbles(
+                            weights, words, prepared, from, sum, scratch.heads, acc);
             case Q8_0 ->
                     VectorRowProduct.bytes(weights, words, prepared, from, sum, scratch.heads, acc);
             case F32, F16, BF16 -> {

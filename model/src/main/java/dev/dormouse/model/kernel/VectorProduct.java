@@ -10,9 +10,9 @@ import jdk.incubator.vector.FloatVector;
 /**
  * Products of rows and tiles, with all sums in registers.
  *
- * <p>Vectors lie along the outputs, so that every lane is one sum. Six rows by two vectors are twelve
- * sums, enough to hide the latency of the multiply-add, and leave registers for two tile vectors and
- * a broadcast among the 16 that AVX2 has.
+ * <p>Vectors lie along the outputs, so that every lane is one sum. Six rows by two vectors are
+ * twelve sums, enough to hide the latency of the multiply-add, and leave registers for two tile
+ * vectors and a broadcast among the 16 that AVX2 has.
  */
 final class VectorProduct {
     private VectorProduct() {}
@@ -36,7 +36,14 @@ final class VectorProduct {
     }
 
     private static void sixRows(
-            float[] tiles, int tile, int blocks, float[] x, int at, int stride, float[] out, int n) {
+            float[] tiles,
+            int tile,
+            int blocks,
+            float[] x,
+            int at,
+            int stride,
+            float[] out,
+            int n) {
         FloatVector a0 = all(0.0f);
         FloatVector a1 = all(0.0f);
         FloatVector a2 = all(0.0f);
@@ -84,7 +91,14 @@ final class VectorProduct {
     }
 
     private static void threeRows(
-            float[] tiles, int tile, int blocks, float[] x, int at, int stride, float[] out, int n) {
+            float[] tiles,
+            int tile,
+            int blocks,
+            float[] x,
+            int at,
+            int stride,
+            float[] out,
+            int n) {
         FloatVector a0 = all(0.0f);
         FloatVector a1 = all(0.0f);
         FloatVector a2 = all(0.0f);

@@ -17,9 +17,10 @@ import jdk.incubator.vector.IntVector;
 /**
  * Products of one row and packed quants, which never leave the registers.
  *
- * <p>The order of the multiply-adds is that of {@link VectorProduct}. Quants are masked out of their
- * words but not shifted down, so they are too large by a power of two; the row, prepared once, is too
- * small by the same. Both are exact, as long as no element of the row is below {@code 2^-100}.
+ * <p>The order of the multiply-adds is that of {@link VectorProduct}. Quants are masked out of
+ * their words but not shifted down, so they are too large by a power of two; the row, prepared
+ * once, is too small by the same. Both are exact, as long as no element of the row is below {@code
+ * 2^-100}.
  */
 final class VectorRowProduct {
     private static final IntVector TOP_BYTE = IntVector.broadcast(INTS, 0xFF000000);

@@ -13,7 +13,9 @@ import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
 
-/** Everything that goes along rows: normalisation, gate, softmax, and sums in {@link Lanes} order. */
+/**
+ * Everything that goes along rows: normalisation, gate, softmax, and sums in {@link Lanes} order.
+ */
 final class VectorRows {
     private VectorRows() {}
 
@@ -64,7 +66,13 @@ final class VectorRows {
 
     /** {@code y = x * scale * weight} over 32 elements. */
     static void scale(
-            float[] x, int xOffset, float scale, MemorySegment weights, long weight, float[] y, int to) {
+            float[] x,
+            int xOffset,
+            float scale,
+            MemorySegment weights,
+            long weight,
+            float[] y,
+            int to) {
         for (int i = 0; i < TILE; i += LENGTH) {
             FloatVector w =
                     FloatVector.fromMemorySegment(

@@ -68,8 +68,7 @@ final class VectorShapes {
 
     /** The half precision number in the lower half of each lane. */
     static FloatVector lowerHalves(IntVector pairs) {
-        return halves(
-                pairs.lanewise(VectorOperators.LSHL, 16).lanewise(VectorOperators.ASHR, 3));
+        return halves(pairs.lanewise(VectorOperators.LSHL, 16).lanewise(VectorOperators.ASHR, 3));
     }
 
     /** The half precision number in the upper half of each lane. */

@@ -49,8 +49,7 @@ final class VectorTiles {
             MemorySegment weights, long block, float minimumPerScale, float[] heads) {
         FloatVector factor = all(minimumPerScale);
         for (int n = 0; n < PANEL; n += LENGTH) {
-            FloatVector scale =
-                    halves(shorts(weights, block + 2L * n).lanewise(LSHL, 13));
+            FloatVector scale = halves(shorts(weights, block + 2L * n).lanewise(LSHL, 13));
             scale.intoArray(heads, n);
             scale.mul(factor).intoArray(heads, PANEL + n);
         }
