@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The {@code kv_transfer_params} of a request or a response: a JSON object that routers carry
@@ -25,6 +26,25 @@ public final class KvTransferParams {
                     "kv_transfer_params must be a JSON object, but is " + json.getNodeType());
         }
         return new KvTransferParams(object.deepCopy());
+    }
+
+    /**
+     * What is wrong with the parameters of a request that this engine shall read, for an early
+     * answer to the client: key, value, and what it must be. An engine that admits such a request
+     * computes its prompt itself.
+     *
+     * @return null if they are in order, or ask for no read
+     */
+    public @Nullable String problem() {
+        if (!remotePrefill()) {
+            return null;
+        }
+        try {
+            var _ = RemoteHandOver.read(this);
+            return null;
+        } catch (ConnectorException e) {
+            return e.getMessage();
+        }
     }
 
     /** A copy, for a response. */

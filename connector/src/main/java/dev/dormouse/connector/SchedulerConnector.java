@@ -10,7 +10,11 @@ import java.util.List;
  * <p>Single-threaded: the engine core's thread calls every method. None of them waits.
  */
 public interface SchedulerConnector extends AutoCloseable {
-    /** A request arrived and waits to be scheduled; its producer's lease is renewed from now on. */
+    /**
+     * A request arrived and waits to be scheduled; its producer's lease is renewed from now on.
+     * Parameters that {@linkplain KvTransferParams#problem() cannot be understood} are logged, and
+     * treated as if they asked for no read.
+     */
     void onArrival(ConnectorRequest request);
 
     /**
@@ -63,8 +67,8 @@ public interface SchedulerConnector extends AutoCloseable {
     void publish(List<RankPayload> payloads);
 
     /**
-     * Stops serving payloads: until the next {@link #publish} a handshake is answered with nothing,
-     * since the memory that the payloads describe is about to go.
+     * Stops serving payloads: until the next {@link #publish} a handshake is refused, since the
+     * memory that the payloads describe is about to go.
      */
     void withdraw();
 

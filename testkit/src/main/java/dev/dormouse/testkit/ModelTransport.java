@@ -79,6 +79,13 @@ public final class ModelTransport implements KvTransport {
         }
     }
 
+    /** Plans that no read has met yet are off. */
+    public void forgetPlans() {
+        synchronized (fabric) {
+            planned.clear();
+        }
+    }
+
     /** The next {@code times} messages cannot be sent. */
     public void failNotifies(int times) {
         synchronized (fabric) {

@@ -1,0 +1,222 @@
+package dev.dormouse.connector;
+
+import java.time.Duration;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Settings of one engine's connector, shared by its scheduler's half and all ranks.
+ *
+ * @param engineId the name that peers and routers use; unique among engines that run
+ * @param instanceId this process start; a restarted engine has another one
+ * @param bindHost interface of the side channel
+ * @param advertisedHost host under which peers reach the side channel
+ * @param sideChannelPort its port, 0 for any free one
+ * @param tpSize tensor parallel ranks of this engine
+ * @param blockTokens tokens per block
+ * @param factors what peers must have in common with this engine
+ * @param enforceCompatibility whether a peer of another compatibility hash is refused
+ * @param loadFailurePolicy what the engine does with a request whose read failed
+ * @param leaseDuration how long finished blocks are held for a reader that gives no sign of life
+ * @param handshakeTimeout limit of one handshake
+ * @param readTimeout limit of one read, from post to completion
+ * @param engineTtl how long an unused peer stays loaded; zero for ever
+ * @param skipReregistration test only: release and restore keep the old registration and payload,
+ *     the fault that this connector exists to avoid
+ */
+public record ConnectorConfig(
+        String engineId,
+        String instanceId,
+        String bindHost,
+        String advertisedHost,
+        int sideChannelPort,
+        int tpSize,
+        int blockTokens,
+        CompatibilityFactors factors,
+        boolean enforceCompatibility,
+        LoadFailurePolicy loadFailurePolicy,
+        Duration leaseDuration,
+        Duration handshakeTimeout,
+        Duration readTimeout,
+        Duration engineTtl,
+        boolean skipReregistration) {
+    /** The side channel's port in vLLM, {@code VLLM_NIXL_SIDE_CHANNEL_PORT}. */
+    public static final int DEFAULT_PORT = 5600;
+
+    /**
+     * Checks ranges, and that the advertised host can be reached.
+     *
+     * @throws ConnectorException naming the value and its limit
+     */
+    public ConnectorConfig {
+        require(!engineId.isBlank(), "the engine id is blank");
+        require(!instanceId.isBlank(), "the instance id is blank");
+        require(
+                !SideChannelAddress.isWildcard(advertisedHost),
+                "peers cannot reach the wildcard address '"
+                        + advertisedHost
+                        + "'; advertise one of this host's addresses");
+        require(
+                SideChannelAddress.isValid(advertisedHost, sideChannelPort),
+                "side channel host "
+                        + Excerpt.of(advertisedHost)
+                        + " port "
+                        + sideChannelPort
+                        + " is not an address");
+        require(tpSize >= 1 && tpSize <= 1_024, "tpSize=" + tpSize + " is not in 1..1024");
+        require(blockTokens >= 1, "blockTokens=" + blockTokens + " is below 1");
+        require(
+                !leaseDuration.isNegative() && !leaseDuration.isZero(),
+                "leaseDuration=" + leaseDuration + " is not positive");
+        require(
+                leaseDuration.compareTo(Duration.ofDays(1)) <= 0,
+                "leaseDuration=" + leaseDuration + " is over a day");
+    }
+
+    /** How often a reader renews: a sixth of the lease. */
+    Duration heartbeatInterval() {
+        return leaseDuration.dividedBy(6);
+    }
+
+    /** How far a renewal extends a lease: two thirds of it. */
+    Duration leaseExtension() {
+        return leaseDuration.multipliedBy(2).dividedBy(3);
+    }
+
+    private static void require(boolean condition, String problem) {
+        if (!condition) {
+            throw new ConnectorException("connector configuration: " + problem);
+        }
+    }
+
+    /** A builder with defaults for all but the two. */
+    public static Builder builder(CompatibilityFactors factors, int blockTokens) {
+        return new Builder(factors, blockTokens);
+    }
+
+    /** Collects settings; every one has a default except those given at the start. */
+    public static final class Builder {
+        private final CompatibilityFactors factors;
+        private final int blockTokens;
+        private String engineId = UUID.randomUUID().toString();
+        private String instanceId = UUID.randomUUID().toString();
+        private String bindHost = "localhost";
+        private @Nullable String advertisedHost;
+        private int sideChannelPort = DEFAULT_PORT;
+        private int tpSize = 1;
+        private boolean enforceCompatibility = true;
+        private LoadFailurePolicy loadFailurePolicy = LoadFailurePolicy.FAIL;
+        private Duration leaseDuration = Duration.ofSeconds(30);
+        private Duration handshakeTimeout = Duration.ofSeconds(5);
+        private Duration readTimeout = Duration.ofMinutes(2);
+        private Duration engineTtl = Duration.ofHours(1);
+        private boolean skipReregistration;
+
+        private Builder(CompatibilityFactors factors, int blockTokens) {
+            this.factors = factors;
+            this.blockTokens = blockTokens;
+        }
+
+        /** Default: random. */
+        public Builder engineId(String value) {
+            engineId = value;
+            return this;
+        }
+
+        /** Default: random, as it must be outside tests. */
+        public Builder instanceId(String value) {
+            instanceId = value;
+            return this;
+        }
+
+        /** Default: {@code localhost}. */
+        public Builder bindHost(String value) {
+            bindHost = value;
+            return this;
+        }
+
+        /** Default: the bind host, which must then not be a wildcard. */
+        public Builder advertisedHost(String value) {
+            advertisedHost = value;
+            return this;
+        }
+
+        /** Default: {@link #DEFAULT_PORT}. */
+        public Builder sideChannelPort(int value) {
+            sideChannelPort = value;
+            return this;
+        }
+
+        /** Default: 1. */
+        public Builder tpSize(int value) {
+            tpSize = value;
+            return this;
+        }
+
+        /** Default: true. */
+        public Builder enforceCompatibility(boolean value) {
+            enforceCompatibility = value;
+            return this;
+        }
+
+        /** Default: fail. */
+        public Builder loadFailurePolicy(LoadFailurePolicy value) {
+            loadFailurePolicy = value;
+            return this;
+        }
+
+        /** Default: 30 s. */
+        public Builder leaseDuration(Duration value) {
+            leaseDuration = value;
+            return this;
+        }
+
+        /** Default: 5 s. */
+        public Builder handshakeTimeout(Duration value) {
+            handshakeTimeout = value;
+            return this;
+        }
+
+        /** Default: 2 min. */
+        public Builder readTimeout(Duration value) {
+            readTimeout = value;
+            return this;
+        }
+
+        /** Default: 1 h. */
+        public Builder engineTtl(Duration value) {
+            engineTtl = value;
+            return this;
+        }
+
+        /** Test only, see {@link ConnectorConfig#skipReregistration}. Default: false. */
+        public Builder skipReregistration(boolean value) {
+            skipReregistration = value;
+            return this;
+        }
+
+        /**
+         * The settings.
+         *
+         * @throws ConnectorException if they do not fit together
+         */
+        public ConnectorConfig build() {
+            return new ConnectorConfig(
+                    engineId,
+                    instanceId,
+                    bindHost,
+                    advertisedHost == null ? bindHost : advertisedHost,
+                    sideChannelPort,
+                    tpSize,
+                    blockTokens,
+                    factors,
+                    enforceCompatibility,
+                    loadFailurePolicy,
+                    leaseDuration,
+                    handshakeTimeout,
+                    readTimeout,
+                    engineTtl,
+                    skipReregistration);
+        }
+    }
+}

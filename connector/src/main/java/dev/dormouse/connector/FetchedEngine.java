@@ -1,0 +1,110 @@
+package dev.dormouse.connector;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * What a handshake brought, decoded and checked, but not loaded.
+ *
+ * @param engineId the engine that was asked for
+ * @param address where it was asked
+ * @param identity of the registration that the payloads describe
+ * @param tellsEpoch whether the payloads carried the epoch, or the requests did
+ * @param ranks the ranks that this rank reads from
+ */
+record FetchedEngine(
+        String engineId,
+        SideChannelAddress address,
+        RegistrationIdentity identity,
+        boolean tellsEpoch,
+        List<FetchedRank> ranks) {
+    /**
+     * One source rank.
+     *
+     * @param agentMetadata the transport's bytes
+     * @param geometry its regions
+     */
+    @SuppressWarnings("ArrayRecordComponent") // opaque bytes, never changed
+    record FetchedRank(byte[] agentMetadata, RemoteGeometry geometry) {
+        boolean sameAs(FetchedRank other) {
+            return geometry.equals(other.geometry)
+                    && Arrays.equals(agentMetadata, other.agentMetadata);
+        }
+    }
+
+    FetchedEngine {
+        ranks = List.copyOf(ranks);
+    }
+
+    /**
+     * Decodes a peer's answers: the wrapper first, and what is inside only if both sides are
+     * compatible.
+     *
+     * @param namedEpoch the newest epoch that a request named before the peer was asked; stands in
+     *     for a peer that does not tell
+     * @throws ConnectorException if an answer is not usable, saying why
+     */
+    static FetchedEngine decode(
+            String engineId,
+            SideChannelAddress address,
+            List<byte[]> answers,
+            long namedEpoch,
+            ConnectorConfig config,
+            KvCacheRegions local) {
+        List<FetchedRank> ranks = new ArrayList<>();
+        String instanceId = null;
+        long epoch = Long.MAX_VALUE;
+        for (byte[] answer : answers) {
+            HandshakePayload payload = HandshakePayload.decode(answer);
+            requireCompatible(payload, config);
+            AgentMetadata metadata = AgentMetadataCodec.decode(payload.agentMetadata());
+            RemoteGeometry geometry = RemoteGeometry.check(engineId, metadata, local);
+            if (!ranks.isEmpty() && !Objects.equals(instanceId, payload.instanceId())) {
+                throw new ConnectorException(
+                        "handshake: the ranks of engine "
+                                + Excerpt.of(engineId)
+                                + " answered from two processes; it restarts");
+            }
+            instanceId = payload.instanceId();
+            epoch = Math.min(epoch, payload.epoch());
+            ranks.add(new FetchedRank(metadata.agentMetadata(), geometry));
+        }
+        boolean tellsEpoch = epoch > 0;
+        return new FetchedEngine(
+                engineId,
+                address,
+                new RegistrationIdentity(instanceId, tellsEpoch ? epoch : namedEpoch),
+                tellsEpoch,
+                ranks);
+    }
+
+    boolean describesSameRegistration(FetchedEngine other) {
+        if (!Objects.equals(identity.instanceId(), other.identity.instanceId())
+                || tellsEpoch != other.tellsEpoch
+                || (tellsEpoch && identity.epoch() != other.identity.epoch())
+                || ranks.size() != other.ranks.size()) {
+            return false;
+        }
+        for (int i = 0; i < ranks.size(); i++) {
+            if (!ranks.get(i).sameAs(other.ranks.get(i))) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static void requireCompatible(HandshakePayload payload, ConnectorConfig config) {
+        String ours = config.factors().hash();
+        if (config.enforceCompatibility() && !ours.equals(payload.compatibilityHash())) {
+            throw new ConnectorException(
+                    "handshake: compatibility hash mismatch: here "
+                            + ours
+                            + ", at the peer "
+                            + Excerpt.of(payload.compatibilityHash())
+                            + "; vLLM version, model, dtype and cache dtype must be the same on"
+                            + " both sides");
+        }
+    }
+}

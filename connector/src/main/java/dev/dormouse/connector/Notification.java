@@ -1,0 +1,64 @@
+package dev.dormouse.connector;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.util.Arrays;
+import java.util.List;
+
+/** A reader's message to the engine that holds blocks for it. */
+sealed interface Notification {
+    /** More than any message of a sane peer. */
+    int MAX_BYTES = 1 << 20;
+
+    /** {@code HB:}, as it starts a heartbeat. */
+    String HEARTBEAT_PREFIX = "HB:";
+
+    /**
+     * The blocks of a request were read, or are not needed: {@code <request id>:<consumers>}.
+     *
+     * @param requestId the holder's request
+     * @param consumers how many readers send this message in all
+     */
+    record Completion(String requestId, int consumers) implements Notification {
+        byte[] encode() {
+            return (requestId + ":" + consumers).getBytes(UTF_8);
+        }
+    }
+
+    /** The requests still wait to be read: {@code HB:<id>,<id>,…}. */
+    record Renewal(List<String> requestIds) implements Notification {
+        byte[] encode() {
+            return (HEARTBEAT_PREFIX + String.join(",", requestIds)).getBytes(UTF_8);
+        }
+    }
+
+    /** Bytes that mean nothing. */
+    record Malformed(String problem) implements Notification {}
+
+    /** Reads a peer's bytes; never throws. */
+    static Notification decode(byte[] bytes) {
+        if (bytes.length > MAX_BYTES) {
+            return new Malformed(bytes.length + " bytes, limit " + MAX_BYTES);
+        }
+        String text;
+        try {
+            text = UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+        } catch (CharacterCodingException e) {
+            return new Malformed("not UTF-8");
+        }
+        if (text.startsWith(HEARTBEAT_PREFIX)) {
+            return new Renewal(
+                    Arrays.stream(text.substring(HEARTBEAT_PREFIX.length()).split(","))
+                            .filter(id -> !id.isEmpty())
+                            .toList());
+        }
+        int colon = text.lastIndexOf(':');
+        String count = text.substring(colon + 1);
+        if (colon < 1 || !count.matches("[0-9]{1,6}") || Integer.parseInt(count) < 1) {
+            return new Malformed("neither a heartbeat nor <request id>:<consumers>");
+        }
+        return new Completion(text.substring(0, colon), Integer.parseInt(count));
+    }
+}

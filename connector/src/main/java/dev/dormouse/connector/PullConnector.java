@@ -1,0 +1,43 @@
+package dev.dormouse.connector;
+
+import dev.dormouse.transport.KvTransport;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Makes both halves of the pull connector: a reader takes KV blocks from the engine that computed
+ * them, with one-sided reads. It speaks the protocol of vLLM 0.33.0's NIXL connector.
+ */
+public final class PullConnector {
+    private static final long IDLE_NANOS = 200_000;
+
+    private PullConnector() {}
+
+    /** The half beside an engine's scheduler. */
+    public static SchedulerConnector scheduler(ConnectorConfig config) {
+        return new PullScheduler(
+                config,
+                System::nanoTime,
+                address -> new SideChannelListener(address, System::nanoTime));
+    }
+
+    /**
+     * The half beside one rank's memory.
+     *
+     * @param tpRank the rank, from 0
+     * @param transport the rank's transport; the connector owns it from now on, and closes it
+     */
+    public static WorkerConnector worker(
+            ConnectorConfig config, int tpRank, KvTransport transport) {
+        HandshakePool threads = new HandshakePool();
+        return new PullWorker(
+                config,
+                tpRank,
+                transport,
+                new PullWorker.Surroundings(
+                        System::nanoTime,
+                        () -> LockSupport.parkNanos(IDLE_NANOS),
+                        new SideChannelClient(config.handshakeTimeout()),
+                        threads),
+                threads);
+    }
+}

@@ -1,0 +1,212 @@
+package dev.dormouse.connector;
+
+import dev.dormouse.transport.KvTransport;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The worker's half of the pull connector: vLLM's {@code NixlPullConnectorWorker}, and the renewal
+ * of a registration when its pages are replaced.
+ */
+final class PullWorker implements WorkerConnector {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
+    /** What a worker takes from its surroundings, so that tests can stand in for them. */
+    record Surroundings(
+            LongSupplier nanoClock, Runnable idle, HandshakeClient client, Executor handshakes) {}
+
+    private final ConnectorConfig config;
+    private final int tpRank;
+    private final KvTransport transport;
+    private final Surroundings surroundings;
+    private final AutoCloseable ownedThreads;
+    private final StatisticsRecorder statistics = new StatisticsRecorder();
+    private final ReadOutcomes outcomes = new ReadOutcomes();
+    private final Set<String> finishedSending = new HashSet<>();
+    private final SendLedger ledger;
+    private @Nullable Reader reader;
+    private boolean released;
+    private boolean closed;
+
+    /** What exists once the KV cache is registered. */
+    private record Reader(LocalCache local, ActiveReads reads, RemoteEngines engines) {}
+
+    /**
+     * A worker that owns {@code transport}.
+     *
+     * @param ownedThreads closed with the worker
+     */
+    PullWorker(
+            ConnectorConfig config,
+            int tpRank,
+            KvTransport transport,
+            Surroundings surroundings,
+            AutoCloseable ownedThreads) {
+        this.config = config;
+        this.tpRank = tpRank;
+        this.transport = transport;
+        this.surroundings = surroundings;
+        this.ownedThreads = ownedThreads;
+        this.ledger = new SendLedger(config.leaseExtension(), statistics);
+    }
+
+    @Override
+    public void registerKvCaches(KvCacheRegions regions) {
+        if (reader != null || closed) {
+            throw new IllegalStateException("register: called twice, or after close");
+        }
+        if (regions.blockTokens() != config.blockTokens()) {
+            throw new ConnectorException(
+                    "register: the KV cache has "
+                            + regions.blockTokens()
+                            + " tokens per block, the configuration "
+                            + config.blockTokens());
+        }
+        LocalCache local = new LocalCache(transport, config, regions);
+        local.register();
+        statistics.registration();
+        ActiveReads reads =
+                new ActiveReads(transport, local, outcomes, statistics, config.readTimeout());
+        RemoteEngines engines =
+                new RemoteEngines(
+                        transport,
+                        config,
+                        local,
+                        List.of(new RankId(0, tpRank)),
+                        surroundings.client(),
+                        surroundings.handshakes(),
+                        reads,
+                        outcomes,
+                        statistics);
+        reader = new Reader(local, reads, engines);
+    }
+
+    @Override
+    public RankPayload payload() {
+        if (released) {
+            throw new IllegalStateException("payload: the KV cache is released");
+        }
+        return new RankPayload(0, tpRank, open().local().metadata());
+    }
+
+    @Override
+    public void start(ConnectorStep step) {
+        Reader open = open();
+        long nowNanos = now();
+        ledger.take(step, nowNanos);
+        for (ReadOrder order : step.reads()) {
+            if (released) {
+                statistics.failedTransfer();
+                outcomes.failed(order, "this engine's KV cache is released");
+            } else {
+                open.engines().submit(order, nowNanos);
+            }
+        }
+        if (!released) {
+            step.heartbeats().forEach(heartbeat -> open.engines().renew(heartbeat, nowNanos));
+        }
+    }
+
+    @Override
+    public WorkerReport poll() {
+        progress(open());
+        WorkerReport report = outcomes.take(finishedSending, statistics.take());
+        finishedSending.clear();
+        return report;
+    }
+
+    @Override
+    public void releaseKvCaches(Duration limit) {
+        Reader open = open();
+        if (released) {
+            return;
+        }
+        awaitQuiet(open, limit);
+        if (!config.skipReregistration()) {
+            open.engines().dropAll();
+            open.local().deregister();
+        }
+        released = true;
+        LOG.log(System.Logger.Level.INFO, "KV cache released: tpRank={0}", tpRank);
+    }
+
+    @Override
+    public void restoreKvCaches() {
+        Reader open = open();
+        if (!released) {
+            return;
+        }
+        if (!config.skipReregistration()) {
+            open.local().register();
+            statistics.registration();
+        }
+        released = false;
+        LOG.log(System.Logger.Level.INFO, "KV cache restored: tpRank={0}", tpRank);
+    }
+
+    @Override
+    public boolean isReleased() {
+        return released;
+    }
+
+    @Override
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        try (AutoCloseable _ = ownedThreads) {
+            transport.close();
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new ConnectorException("close: " + e.getMessage(), e);
+        }
+    }
+
+    private void awaitQuiet(Reader open, Duration limit) {
+        long startNanos = now();
+        progress(open);
+        while (!open.reads().isEmpty() || !open.engines().isQuiet()) {
+            if (now() - startNanos >= limit.toNanos()) {
+                List<String> pending = new ArrayList<>(open.reads().describe(now()));
+                pending.addAll(open.engines().describe(now()));
+                throw new ReleaseTimeoutException(
+                        "release of the KV cache: still pending after "
+                                + limit
+                                + ": "
+                                + String.join("; ", pending)
+                                + "; everything stays registered");
+            }
+            surroundings.idle().run();
+            progress(open);
+        }
+    }
+
+    private void progress(Reader open) {
+        long nowNanos = now();
+        transport.messages().forEach(message -> ledger.take(message, nowNanos, finishedSending));
+        ledger.expire(nowNanos, finishedSending);
+        open.engines().progress(open.reads().progress(nowNanos), nowNanos);
+    }
+
+    private Reader open() {
+        if (closed) {
+            throw new IllegalStateException("the connector's worker is closed");
+        }
+        if (reader == null) {
+            throw new IllegalStateException("the KV cache is not registered yet");
+        }
+        return reader;
+    }
+
+    private long now() {
+        return surroundings.nanoClock().getAsLong();
+    }
+}

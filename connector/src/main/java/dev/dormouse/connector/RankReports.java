@@ -1,0 +1,66 @@
+package dev.dormouse.connector;
+
+import java.util.BitSet;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Merges the reports of an engine's ranks: an id comes out once all ranks have reported it, and
+ * failed, if any rank failed, together with the last. Single-threaded.
+ */
+public final class RankReports {
+    private final int ranks;
+    private final Map<String, BitSet> sending = new HashMap<>();
+    private final Map<String, BitSet> receiving = new HashMap<>();
+    private final Set<String> failed = new HashSet<>();
+
+    /** A merger for this number of ranks. */
+    public RankReports(int ranks) {
+        if (ranks < 1) {
+            throw new IllegalArgumentException("rank reports: ranks=" + ranks + " is below 1");
+        }
+        this.ranks = ranks;
+    }
+
+    /**
+     * Takes one report of every rank.
+     *
+     * @param reports in rank order
+     * @return what is complete now; statistics are summed
+     */
+    public WorkerReport merge(List<WorkerReport> reports) {
+        if (reports.size() != ranks) {
+            throw new IllegalArgumentException(
+                    "rank reports: " + reports.size() + " reports of " + ranks + " ranks");
+        }
+        Set<String> sent = new LinkedHashSet<>();
+        Set<String> received = new LinkedHashSet<>();
+        TransferStatistics statistics = TransferStatistics.NONE;
+        for (int rank = 0; rank < ranks; rank++) {
+            WorkerReport report = reports.get(rank);
+            failed.addAll(report.failedReceiving());
+            count(report.finishedSending(), rank, sending, sent);
+            count(report.finishedReceiving(), rank, receiving, received);
+            statistics = statistics.plus(report.statistics());
+        }
+        Set<String> failedNow = new HashSet<>(failed);
+        failedNow.retainAll(received);
+        failed.removeAll(received);
+        return new WorkerReport(sent, received, failedNow, statistics);
+    }
+
+    private void count(Set<String> ids, int rank, Map<String, BitSet> seen, Set<String> complete) {
+        for (String id : ids) {
+            BitSet reported = seen.computeIfAbsent(id, _ -> new BitSet(ranks));
+            reported.set(rank);
+            if (reported.cardinality() == ranks) {
+                seen.remove(id);
+                complete.add(id);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package dev.dormouse.connector;
+
+import java.util.HashSet;
+import java.util.Set;
+
+/** The reads that ended since the last report. */
+final class ReadOutcomes {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
+    private final Set<String> finished = new HashSet<>();
+    private final Set<String> failed = new HashSet<>();
+
+    void done(ReadOrder order) {
+        if (order.awaited()) {
+            finished.add(order.requestId());
+        }
+    }
+
+    void failed(ReadOrder order, String reason) {
+        RemoteSource remote = order.remote();
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "KV read failed: {0}; request={1} remoteEngine={2} remoteRequest={3}"
+                        + " address={4}:{5} epoch={6} localBlocks={7} remoteBlocks={8}",
+                reason,
+                order.requestId(),
+                Excerpt.of(remote.engineId()),
+                Excerpt.of(remote.requestId()),
+                remote.host(),
+                Integer.toString(remote.port()),
+                remote.epoch(),
+                order.localBlocks().size(),
+                order.remoteBlocks().size());
+        if (order.awaited()) {
+            finished.add(order.requestId());
+            failed.add(order.requestId());
+        }
+    }
+
+    /** A report of these outcomes, which are forgotten then. */
+    WorkerReport take(Set<String> finishedSending, TransferStatistics statistics) {
+        WorkerReport report = new WorkerReport(finishedSending, finished, failed, statistics);
+        finished.clear();
+        failed.clear();
+        return report;
+    }
+}

@@ -1,0 +1,52 @@
+package dev.dormouse.connector;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which pages of which process a peer's payloads describe.
+ *
+ * @param instanceId the peer's process, null if it tells none
+ * @param epoch the registration epoch: the smallest of the payloads of one handshake, in case it
+ *     straddled a republish
+ */
+record RegistrationIdentity(@Nullable String instanceId, long epoch) {
+    /** What to do with a request, given what is loaded. */
+    enum Verdict {
+        /** Read through what is loaded. */
+        READ,
+        /** What is loaded may be older than the request: ask the peer first. */
+        ASK,
+        /** The request's blocks are gone, or never were. */
+        STALE
+    }
+
+    /**
+     * Judges a request against this loaded registration.
+     *
+     * @param asked whether the peer was asked after the request arrived, so that nothing newer than
+     *     this existed then
+     */
+    Verdict judge(RemoteSource request, boolean asked) {
+        Verdict ifUnsure = asked ? Verdict.STALE : Verdict.ASK;
+        String named = request.instanceId();
+        boolean sameInstance = instanceId == null || instanceId.equals(named);
+        if (named != null && !sameInstance) {
+            return ifUnsure;
+        }
+        boolean complete = sameInstance && request.epoch() > 0;
+        if (!complete && !asked) {
+            return Verdict.ASK;
+        }
+        if (request.epoch() == 0 || request.epoch() == epoch) {
+            return Verdict.READ;
+        }
+        return request.epoch() > epoch ? ifUnsure : Verdict.STALE;
+    }
+
+    /** True if a message, which names no memory, reaches the request's holder through this. */
+    boolean reaches(RemoteSource request) {
+        return instanceId == null
+                || request.instanceId() == null
+                || instanceId.equals(request.instanceId());
+    }
+}

@@ -1,0 +1,110 @@
+package dev.dormouse.connector;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All that a reader knows of one peer engine. State only; {@link RemoteEngines} drives it.
+ *
+ * <p>In the usual order: reads wait, a {@link Handshake} runs, its result waits as {@link
+ * FetchedEngine} until no read uses what it replaces, then it is loaded and the reads start.
+ */
+final class RemoteEngine {
+    private static final int MAX_RETIRED = 16;
+
+    private final String engineId;
+    private final BackOff backOff = new BackOff();
+    private final Deque<String> retired = new ArrayDeque<>();
+
+    /** Reads that have not started, oldest first. */
+    final List<WaitingRead> waiting = new ArrayList<>();
+
+    @Nullable Handshake handshake;
+    @Nullable FetchedEngine fetched;
+    @Nullable LoadedEngine loaded;
+
+    /** True once another engine answered at this engine's address. */
+    boolean replaced;
+
+    long lastUsedNanos;
+
+    private boolean invalid;
+    private @Nullable RegistrationIdentity invalidated;
+
+    RemoteEngine(String engineId, long nowNanos) {
+        this.engineId = engineId;
+        this.lastUsedNanos = nowNanos;
+    }
+
+    String engineId() {
+        return engineId;
+    }
+
+    /** What reads may go through now, or null. */
+    @Nullable LoadedEngine usable() {
+        return invalid || fetched != null ? null : loaded;
+    }
+
+    /** The transport has lost what is loaded; it is dropped once no read uses it. */
+    void invalidate(long nowNanos) {
+        if (loaded != null && !invalid) {
+            invalid = true;
+            invalidated = loaded.identity();
+            backOff.strike(nowNanos);
+        }
+    }
+
+    boolean isInvalid() {
+        return invalid;
+    }
+
+    void setLoaded(@Nullable LoadedEngine engine) {
+        loaded = engine;
+        invalid = false;
+        replaced = false;
+    }
+
+    /** True if a handshake for {@code request} must wait, since the peer was just found invalid. */
+    boolean mustBackOff(@Nullable RemoteSource request, long nowNanos) {
+        RegistrationIdentity gone = invalidated;
+        if (gone == null || !backOff.isActive(nowNanos)) {
+            return false;
+        }
+        boolean newer =
+                request != null
+                        && (request.epoch() > gone.epoch()
+                                || (request.instanceId() != null
+                                        && !request.instanceId().equals(gone.instanceId())));
+        return !newer;
+    }
+
+    /** The process that answers at {@code address} is not {@code instanceId}: that one is gone. */
+    void retire(SideChannelAddress address, @Nullable String instanceId) {
+        if (instanceId != null && !retired.contains(instanceId + "@" + address)) {
+            retired.addLast(instanceId + "@" + address);
+            if (retired.size() > MAX_RETIRED) {
+                retired.removeFirst();
+            }
+        }
+    }
+
+    boolean isRetired(SideChannelAddress address, @Nullable String instanceId) {
+        return instanceId != null && retired.contains(instanceId + "@" + address);
+    }
+
+    /** True if nothing is under way. */
+    boolean isIdle() {
+        return waiting.isEmpty()
+                && handshake == null
+                && fetched == null
+                && (loaded == null || loaded.readsInFlight() == 0);
+    }
+
+    /** True if there is nothing worth remembering. */
+    boolean isForgettable(long nowNanos) {
+        return isIdle() && loaded == null && retired.isEmpty() && backOff.isForgiven(nowNanos);
+    }
+}

@@ -1,0 +1,402 @@
+package dev.dormouse.connector;
+
+import dev.dormouse.transport.KvTransport;
+import dev.dormouse.transport.TransportException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The peers of one rank: decides for each ordered read whether it may go through what is loaded,
+ * must ask the peer first, or comes too late.
+ *
+ * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
+ * registration than the loaded one, and when a request does not tell which registration it means.
+ * What the answer replaces is dropped only when no read uses it, and only if the answer differs: a
+ * false claim in a request's parameters costs a question, not a working peer.
+ */
+final class RemoteEngines {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
+    private final KvTransport transport;
+    private final ConnectorConfig config;
+    private final LocalCache local;
+    private final List<RankId> sourceRanks;
+    private final HandshakeClient client;
+    private final Executor handshakes;
+    private final ActiveReads reads;
+    private final ReadOutcomes outcomes;
+    private final StatisticsRecorder statistics;
+    private final Map<String, RemoteEngine> engines = new HashMap<>();
+    private boolean warnedOfMissingEpoch;
+
+    RemoteEngines(
+            KvTransport transport,
+            ConnectorConfig config,
+            LocalCache local,
+            List<RankId> sourceRanks,
+            HandshakeClient client,
+            Executor handshakes,
+            ActiveReads reads,
+            ReadOutcomes outcomes,
+            StatisticsRecorder statistics) {
+        this.transport = transport;
+        this.config = config;
+        this.local = local;
+        this.sourceRanks = List.copyOf(sourceRanks);
+        this.client = client;
+        this.handshakes = handshakes;
+        this.reads = reads;
+        this.outcomes = outcomes;
+        this.statistics = statistics;
+    }
+
+    /** Takes an order; it starts now or in a later {@link #progress}. */
+    void submit(ReadOrder order, long nowNanos) {
+        RemoteEngine engine = use(order.remote().engineId(), nowNanos);
+        engine.waiting.add(new WaitingRead(order, nowNanos));
+        advance(engine, nowNanos);
+    }
+
+    /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
+    void renew(Heartbeat heartbeat, long nowNanos) {
+        RemoteEngine engine = use(heartbeat.engineId(), nowNanos);
+        LoadedEngine usable = engine.usable();
+        if (usable != null) {
+            send(
+                    engine,
+                    usable,
+                    new Notification.Renewal(heartbeat.remoteRequestIds()).encode(),
+                    nowNanos);
+        } else if (engine.handshake == null
+                && engine.fetched == null
+                && heartbeat.tpSize() == config.tpSize()
+                && !engine.mustBackOff(null, nowNanos)) {
+            ask(engine, heartbeat.host(), heartbeat.port(), nowNanos);
+        }
+    }
+
+    /** Drives handshakes and waiting reads. */
+    void progress(List<LoadedEngine> suspects, long nowNanos) {
+        for (LoadedEngine suspect : suspects) {
+            engines.values().stream()
+                    .filter(engine -> engine.loaded == suspect && !suspect.isConnected())
+                    .forEach(engine -> engine.invalidate(nowNanos));
+        }
+        for (RemoteEngine engine : List.copyOf(engines.values())) {
+            advance(engine, nowNanos);
+        }
+        for (Iterator<RemoteEngine> each = engines.values().iterator(); each.hasNext(); ) {
+            RemoteEngine engine = each.next();
+            if (engine.isIdle() && (engine.replaced || isExpired(engine, nowNanos))) {
+                drop(engine);
+                each.remove();
+            } else if (engine.isForgettable(nowNanos)) {
+                each.remove();
+            }
+        }
+    }
+
+    /** True if no handshake runs and no read waits. */
+    boolean isQuiet() {
+        return engines.values().stream()
+                .allMatch(
+                        engine ->
+                                engine.handshake == null
+                                        && engine.fetched == null
+                                        && engine.waiting.isEmpty());
+    }
+
+    /** Drops every peer. No read may be in flight. */
+    void dropAll() {
+        engines.values().forEach(this::drop);
+        engines.clear();
+    }
+
+    /** What is pending, for a message. */
+    List<String> describe(long nowNanos) {
+        List<String> pending = new ArrayList<>();
+        for (RemoteEngine engine : engines.values()) {
+            Handshake handshake = engine.handshake;
+            if (handshake != null) {
+                pending.add(
+                        "handshake with "
+                                + Excerpt.of(engine.engineId())
+                                + " at "
+                                + handshake.address()
+                                + " for "
+                                + Duration.ofNanos(nowNanos - handshake.startedNanos()));
+            }
+            for (WaitingRead read : engine.waiting) {
+                pending.add(
+                        "request "
+                                + read.order().requestId()
+                                + " waits for "
+                                + Excerpt.of(engine.engineId())
+                                + " for "
+                                + Duration.ofNanos(nowNanos - read.orderedNanos()));
+            }
+        }
+        return pending;
+    }
+
+    private void advance(RemoteEngine engine, long nowNanos) {
+        settleHandshake(engine);
+        LoadedEngine loaded = engine.loaded;
+        if (loaded != null && !engine.waiting.isEmpty() && !loaded.isConnected()) {
+            engine.invalidate(nowNanos);
+        }
+        if (loaded == null || loaded.readsInFlight() == 0) {
+            if (engine.fetched != null) {
+                replace(engine, engine.fetched);
+            } else if (engine.isInvalid()) {
+                drop(engine);
+            }
+        }
+        if (engine.fetched == null) {
+            for (WaitingRead read : List.copyOf(engine.waiting)) {
+                if (engine.waiting.contains(read)) { // not ended together with another
+                    judge(engine, read, nowNanos);
+                }
+            }
+        }
+    }
+
+    private void settleHandshake(RemoteEngine engine) {
+        Handshake handshake = engine.handshake;
+        if (handshake == null || !handshake.answers().isDone()) {
+            return;
+        }
+        engine.handshake = null;
+        try {
+            FetchedEngine fetched =
+                    FetchedEngine.decode(
+                            engine.engineId(),
+                            handshake.address(),
+                            handshake.answers().join(),
+                            handshake.namedEpoch(),
+                            config,
+                            local.regions());
+            handshake.waiting().forEach(WaitingRead::markAsked);
+            LoadedEngine usable = engine.usable();
+            if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
+                engine.fetched = fetched;
+            }
+        } catch (CompletionException e) {
+            Throwable cause = e.getCause() == null ? e : e.getCause();
+            handshakeFailed(engine, handshake.waiting(), String.valueOf(cause.getMessage()));
+        } catch (ConnectorException e) {
+            handshakeFailed(engine, handshake.waiting(), String.valueOf(e.getMessage()));
+        }
+    }
+
+    private void replace(RemoteEngine engine, FetchedEngine fetched) {
+        LoadedEngine old = engine.loaded;
+        if (old != null
+                && old.address().equals(fetched.address())
+                && !Objects.equals(old.identity().instanceId(), fetched.identity().instanceId())) {
+            engine.retire(old.address(), old.identity().instanceId());
+        }
+        drop(engine);
+        engine.fetched = null;
+        try {
+            engine.setLoaded(LoadedEngine.load(transport, fetched));
+            statistics.handshake();
+            LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
+            for (RemoteEngine other : engines.values()) {
+                LoadedEngine neighbour = other.loaded;
+                if (other != engine
+                        && neighbour != null
+                        && neighbour.address().equals(fetched.address())) {
+                    other.replaced = true;
+                }
+            }
+        } catch (TransportException e) {
+            List<WaitingRead> asked =
+                    engine.waiting.stream().filter(WaitingRead::wasAsked).toList();
+            handshakeFailed(engine, asked, "could not load: " + e.getMessage());
+        }
+    }
+
+    private void judge(RemoteEngine engine, WaitingRead read, long nowNanos) {
+        RemoteSource remote = read.order().remote();
+        String refusal = refusal(engine, remote);
+        if (refusal != null) {
+            end(engine, read, refusal);
+            return;
+        }
+        LoadedEngine usable = engine.usable();
+        if (read.isNotice() && usable != null && usable.identity().reaches(remote)) {
+            engine.waiting.remove(read);
+            Notification.Completion notNeeded = new Notification.Completion(remote.requestId(), 1);
+            send(engine, usable, notNeeded.encode(), nowNanos);
+            outcomes.done(read.order());
+            return;
+        }
+        RegistrationIdentity.Verdict verdict =
+                usable != null
+                        ? usable.identity().judge(remote, read.wasAsked())
+                        : read.wasAsked()
+                                ? RegistrationIdentity.Verdict.STALE
+                                : RegistrationIdentity.Verdict.ASK;
+        switch (verdict) {
+            case READ -> {
+                engine.waiting.remove(read);
+                reads.start(read.order(), Objects.requireNonNull(usable), nowNanos);
+            }
+            case STALE -> {
+                if (usable != null && !usable.identity().reaches(remote)) {
+                    engine.retire(usable.address(), remote.instanceId());
+                }
+                end(
+                        engine,
+                        read,
+                        "the blocks were handed over by instance "
+                                + Excerpt.of(String.valueOf(remote.instanceId()))
+                                + " in epoch "
+                                + remote.epoch()
+                                + ", but the peer is "
+                                + (usable == null ? "gone" : usable));
+            }
+            case ASK -> {
+                warnOnceOfMissingEpoch(remote);
+                if (engine.handshake == null) {
+                    if (engine.mustBackOff(remote, nowNanos)) {
+                        end(engine, read, "the peer was found invalid just before; backing off");
+                    } else {
+                        ask(engine, remote.host(), remote.port(), nowNanos);
+                    }
+                }
+            }
+        }
+    }
+
+    /** What no question can change, or null. */
+    private @Nullable String refusal(RemoteEngine engine, RemoteSource remote) {
+        if (remote.tpSize() != config.tpSize() || remote.ppSize() != 1) {
+            statistics.failedHandshake();
+            return "handshake: parallel sizes differ: here tensor parallel "
+                    + config.tpSize()
+                    + " pipeline parallel 1, at the peer "
+                    + remote.tpSize()
+                    + " and "
+                    + remote.ppSize();
+        }
+        if (engine.isRetired(
+                new SideChannelAddress(remote.host(), remote.port()), remote.instanceId())) {
+            return "the process that handed the blocks over is gone: instance "
+                    + Excerpt.of(String.valueOf(remote.instanceId()));
+        }
+        return null;
+    }
+
+    private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
+        SideChannelAddress address = new SideChannelAddress(host, port);
+        List<WaitingRead> waiting = Handshake.at(address, engine.waiting);
+        CompletableFuture<List<byte[]>> answers = new CompletableFuture<>();
+        engine.handshake =
+                new Handshake(address, nowNanos, Handshake.newestEpoch(waiting), waiting, answers);
+        try {
+            handshakes.execute(
+                    () -> {
+                        try {
+                            answers.complete(client.fetch(address, sourceRanks));
+                        } catch (RuntimeException | Error e) {
+                            answers.completeExceptionally(e);
+                        }
+                    });
+        } catch (RejectedExecutionException e) {
+            engine.handshake = null;
+            handshakeFailed(engine, waiting, "too many handshakes are pending");
+        }
+    }
+
+    private void handshakeFailed(RemoteEngine engine, List<WaitingRead> covered, String reason) {
+        statistics.failedHandshake();
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "handshake failed: {0}; remoteEngine={1} waiting={2}",
+                reason,
+                Excerpt.of(engine.engineId()),
+                covered.size());
+        for (WaitingRead read : covered) {
+            if (engine.waiting.contains(read)) {
+                end(engine, read, reason);
+            }
+        }
+    }
+
+    /** Ends a read that cannot be made; a notice that cannot be given fails nothing. */
+    private void end(RemoteEngine engine, WaitingRead read, String reason) {
+        engine.waiting.remove(read);
+        if (read.isNotice()) {
+            statistics.failedNotification();
+            outcomes.done(read.order());
+        } else {
+            statistics.failedTransfer();
+            outcomes.failed(read.order(), reason);
+        }
+    }
+
+    private void send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {
+        for (LoadedEngine.SourceRank rank : loaded.ranks()) {
+            try {
+                transport.notify(rank.peer(), message);
+            } catch (TransportException e) {
+                statistics.failedNotification();
+                LOG.log(
+                        System.Logger.Level.DEBUG,
+                        "message not sent: {0}; remoteEngine={1}",
+                        e.getMessage(),
+                        Excerpt.of(engine.engineId()));
+                if (!loaded.isConnected()) {
+                    engine.invalidate(nowNanos);
+                }
+            }
+        }
+    }
+
+    private void drop(RemoteEngine engine) {
+        LoadedEngine old = engine.loaded;
+        engine.setLoaded(null);
+        if (old != null) {
+            try {
+                old.close();
+            } catch (TransportException e) {
+                LOG.log(System.Logger.Level.WARNING, "could not drop " + old, e);
+            }
+        }
+    }
+
+    private boolean isExpired(RemoteEngine engine, long nowNanos) {
+        long ttlNanos = config.engineTtl().toNanos();
+        return ttlNanos > 0 && nowNanos - engine.lastUsedNanos >= ttlNanos;
+    }
+
+    private RemoteEngine use(String engineId, long nowNanos) {
+        RemoteEngine engine =
+                engines.computeIfAbsent(engineId, id -> new RemoteEngine(id, nowNanos));
+        engine.lastUsedNanos = nowNanos;
+        return engine;
+    }
+
+    private void warnOnceOfMissingEpoch(RemoteSource remote) {
+        if (!warnedOfMissingEpoch && remote.epoch() == 0) {
+            warnedOfMissingEpoch = true;
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "kv_transfer_params without remote_registration_epoch: does a router drop it?"
+                            + " Each such read asks the peer first; remoteEngine={0}",
+                    Excerpt.of(remote.engineId()));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+package dev.dormouse.connector;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What {@code kv_transfer_params} of a finished prefill say, in both directions. The keys are
+ * vLLM's; {@code remote_registration_epoch} and {@code remote_instance_id} are this product's. The
+ * epoch is written under both of its names and read from either.
+ *
+ * @param source where the blocks are
+ * @param blocks the producer's blocks of the prompt, in order
+ * @param tokens tokens whose KV the blocks hold; 0 if the parameters do not tell
+ */
+record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
+    private static final String ENGINE_ID = "remote_engine_id";
+    private static final String INSTANCE_ID = "remote_instance_id";
+    private static final String REQUEST_ID = "remote_request_id";
+    private static final String HOST = "remote_host";
+    private static final String PORT = "remote_port";
+    private static final String BLOCK_IDS = "remote_block_ids";
+    private static final String TOKENS = "remote_num_tokens";
+    private static final String GENERATION = "remote_registration_generation";
+    private static final String EPOCH = "remote_registration_epoch";
+    private static final int MAX_ID_CHARS = 4_096;
+    private static final int MAX_BLOCKS = 1 << 20;
+    private static final int MAX_RANKS = 1_024;
+
+    RemoteHandOver {
+        blocks = List.copyOf(blocks);
+    }
+
+    /**
+     * Reads the parameters of a request.
+     *
+     * @throws ConnectorException naming the key, its value and what it must be
+     */
+    static RemoteHandOver read(KvTransferParams params) {
+        JsonNode json = params.toJson();
+        RemoteSource source =
+                new RemoteSource(
+                        text(json, ENGINE_ID),
+                        textOrNull(json, INSTANCE_ID),
+                        text(json, REQUEST_ID),
+                        host(json),
+                        (int) integer(json, PORT, 1, 65_535),
+                        (int) integerOr(json, "tp_size", 1, MAX_RANKS, 1),
+                        (int) integerOr(json, "pp_size", 1, MAX_RANKS, 1),
+                        Math.max(
+                                integerOr(json, GENERATION, 0, Long.MAX_VALUE, 0),
+                                integerOr(json, EPOCH, 0, Long.MAX_VALUE, 0)));
+        return new RemoteHandOver(
+                source,
+                blocks(json.path(BLOCK_IDS)),
+                (int) integerOr(json, TOKENS, 0, Integer.MAX_VALUE, 0));
+    }
+
+    /** The parameters by which another engine finds these blocks. */
+    KvTransferParams write() {
+        ObjectNode json = JsonNodeFactory.instance.objectNode();
+        json.put("do_remote_prefill", true);
+        json.put("do_remote_decode", false);
+        ArrayNode group = json.putArray(BLOCK_IDS).addArray();
+        blocks.forEach(group::add);
+        json.put(ENGINE_ID, source.engineId());
+        json.put(REQUEST_ID, source.requestId());
+        json.put(HOST, source.host());
+        json.put(PORT, source.port());
+        json.put("tp_size", source.tpSize());
+        json.put("dcp_size", 1);
+        json.put("pp_size", source.ppSize());
+        json.put(TOKENS, tokens);
+        json.putNull("remote_blocks_expiry_time");
+        json.put(GENERATION, source.epoch());
+        json.put(EPOCH, source.epoch());
+        json.put(INSTANCE_ID, source.instanceId());
+        json.put("transfer_mode", "pull");
+        return KvTransferParams.of(json);
+    }
+
+    private static List<Integer> blocks(JsonNode groups) {
+        if (!groups.isArray() || groups.size() > 1) {
+            throw wrong(BLOCK_IDS, groups, "a list with one list of block ids");
+        }
+        List<Integer> ids = new ArrayList<>();
+        for (JsonNode group : groups) {
+            if (!group.isArray() || group.size() > MAX_BLOCKS) {
+                throw wrong(BLOCK_IDS, group, "a list with one list of block ids");
+            }
+            for (JsonNode id : group) {
+                if (!id.isIntegralNumber() || !id.canConvertToInt() || id.intValue() < 0) {
+                    throw wrong(BLOCK_IDS, id, "a block id");
+                }
+                ids.add(id.intValue());
+            }
+        }
+        return ids;
+    }
+
+    private static String host(JsonNode json) {
+        String host = text(json, HOST);
+        if (!SideChannelAddress.isValid(host, 0)) {
+            throw wrong(HOST, json.path(HOST), "a host name or address");
+        }
+        return host;
+    }
+
+    private static String text(JsonNode json, String key) {
+        String value = textOrNull(json, key);
+        if (value == null) {
+            throw wrong(key, json.path(key), "present");
+        }
+        return value;
+    }
+
+    private static @Nullable String textOrNull(JsonNode json, String key) {
+        JsonNode value = json.path(key);
+        if (value.isMissingNode() || value.isNull()) {
+            return null;
+        }
+        String text = value.textValue();
+        if (text == null || text.isEmpty() || text.length() > MAX_ID_CHARS) {
+            throw wrong(key, value, "a string of at most " + MAX_ID_CHARS + " characters");
+        }
+        return text;
+    }
+
+    private static long integerOr(JsonNode json, String key, long min, long max, long fallback) {
+        JsonNode value = json.path(key);
+        return value.isMissingNode() || value.isNull() ? fallback : integer(json, key, min, max);
+    }
+
+    private static long integer(JsonNode json, String key, long min, long max) {
+        JsonNode value = json.path(key);
+        if (!value.isIntegralNumber()
+                || !value.canConvertToLong()
+                || value.longValue() < min
+                || value.longValue() > max) {
+            throw wrong(key, value, "an integer between " + min + " and " + max);
+        }
+        return value.longValue();
+    }
+
+    private static ConnectorException wrong(String key, JsonNode value, String must) {
+        return new ConnectorException(
+                "kv_transfer_params: "
+                        + key
+                        + " is "
+                        + (value.isMissingNode() ? "missing" : Excerpt.of(value.toString()))
+                        + ", but must be "
+                        + must);
+    }
+}

@@ -1,0 +1,27 @@
+package dev.dormouse.connector;
+
+import java.util.Map;
+
+/** The answering end of an engine's side channel. */
+interface SideChannel extends AutoCloseable {
+    /** Opens one. */
+    @FunctionalInterface
+    interface Opener {
+        /**
+         * Opens a side channel that serves nothing yet.
+         *
+         * @throws SideChannelException if the address cannot be bound
+         */
+        SideChannel open(SideChannelAddress address);
+    }
+
+    /** The port that it listens on. */
+    int port();
+
+    /** From now on, serves exactly these payloads. */
+    void serve(Map<RankId, byte[]> payloads);
+
+    /** Frees the port. Idempotent. */
+    @Override
+    void close();
+}

@@ -1,0 +1,54 @@
+package dev.dormouse.connector;
+
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.List;
+import java.util.regex.Pattern;
+
+/**
+ * Where an engine's side channel listens.
+ *
+ * @param host name or literal address, IPv6 without brackets
+ * @param port TCP port; 0, where a listener is to be opened, stands for any free one
+ */
+record SideChannelAddress(String host, int port) {
+    /** Only what host names and literals consist of. */
+    private static final Pattern HOST = Pattern.compile("[A-Za-z0-9._:%-]{1,255}");
+
+    SideChannelAddress {
+        if (!isValid(host, port)) {
+            throw new ConnectorException(
+                    "side channel address: host "
+                            + Excerpt.of(host)
+                            + " port "
+                            + port
+                            + "; a host is a name or an address, a port is at most 65535");
+        }
+    }
+
+    static boolean isValid(String host, int port) {
+        return HOST.matcher(host).matches() && port >= 0 && port <= 65_535;
+    }
+
+    /** True if the host names every interface instead of one that can be reached. */
+    static boolean isWildcard(String host) {
+        if (host.isEmpty() || host.equals("*")) {
+            return true;
+        }
+        return host.matches("[0.:]+");
+    }
+
+    /**
+     * All addresses of the host, the preferred one first. May ask a name server.
+     *
+     * @throws UnknownHostException if the host has no address
+     */
+    List<InetAddress> resolve() throws UnknownHostException {
+        return List.of(InetAddress.getAllByName(host));
+    }
+
+    @Override
+    public String toString() {
+        return (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    }
+}

@@ -1,0 +1,336 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.dormouse.testkit.ModelCounts;
+import dev.dormouse.testkit.ModelFault;
+import dev.dormouse.testkit.Seeded;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Two holders and two readers that sleep, wake, die and read in random order, on model time: every
+ * byte that is read is the one that its holder handed over, or the request is reported as failed.
+ */
+final class EpochPropertyTest {
+    private static final int OPERATIONS = 150;
+
+    /** A hand-over on its way through a router. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    private record InTransit(int holder, KvTransferParams params, long content, int[] blocks) {}
+
+    /** A read that was ordered. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    private record Expected(int holder, String heldAs, long content, int[] blocks) {}
+
+    @Test
+    void everyByteReadIsTheOneHandedOverOrTheRequestFails() {
+        Seeded.forAll(60, random -> new Run(random, true).play());
+    }
+
+    @Test
+    void withoutFaultsEachPairNeedsExactlyOneHandshakePerWakeOfEither() {
+        Seeded.forAll(40, random -> new Run(random, false).play());
+    }
+
+    /** One random history. */
+    private static final class Run {
+        private final SplittableRandom random;
+        private final boolean faults;
+        private final ModelWorld world = new ModelWorld();
+        private final List<ModelEngine> holders = new ArrayList<>();
+        private final List<ModelEngine> readers = new ArrayList<>();
+        private final Map<ModelEngine, Boolean> asleep = new HashMap<>();
+        private final Map<ModelEngine, Set<Integer>> taken = new HashMap<>();
+        private final List<InTransit> inTransit = new ArrayList<>();
+        private final List<Map<String, Expected>> expected =
+                List.of(new HashMap<>(), new HashMap<>());
+        private final List<Set<String>> checked = List.of(new HashSet<>(), new HashSet<>());
+
+        /**
+         * Which registrations of a holder each reader has read through, since its own last wake.
+         */
+        private final List<Set<String>> pairings = List.of(new HashSet<>(), new HashSet<>());
+
+        private final int[] wakes = new int[2];
+        private long next = 1;
+
+        Run(SplittableRandom random, boolean faults) {
+            this.random = random;
+            this.faults = faults;
+            for (int i = 0; i < 2; i++) {
+                holders.add(awake(world.start("P" + i)));
+                ModelEngine reader = awake(world.start("D" + i));
+                int index = i;
+                reader.onUnmap(() -> check(index));
+                readers.add(reader);
+            }
+        }
+
+        void play() {
+            for (int i = 0; i < OPERATIONS; i++) {
+                operate();
+                check(0);
+                check(1);
+            }
+            heal();
+            for (int reader = 0; reader < 2; reader++) {
+                for (int holder = 0; holder < 2; holder++) {
+                    prefill(holder);
+                    deliver(inTransit.size() - 1, reader);
+                    settle();
+                    assertThat(expected.get(reader)).as("served once healed").isEmpty();
+                }
+            }
+            assertThat(healedFailures()).as("nothing fails once healed").isZero();
+            for (int reader = 0; reader < 2; reader++) {
+                ModelEngine engine = readers.get(reader);
+                assertThat(engine.rank().transport().counts())
+                        .isEqualTo(new ModelCounts(1, 3, 2, 0));
+                assertThat(engine.rank().memory().residentBytes()).isEqualTo(engine.regionBytes());
+                if (!faults) {
+                    assertThat(engine.failed()).isEmpty();
+                    assertThat(engine.statistics().handshakes())
+                            .as("one per registration that was read through")
+                            .isEqualTo(pairings.get(reader).size());
+                }
+            }
+        }
+
+        private long failuresBeforeHealing;
+
+        private long healedFailures() {
+            return readers.get(0).failed().size()
+                    + readers.get(1).failed().size()
+                    - failuresBeforeHealing;
+        }
+
+        private void operate() {
+            int which = random.nextInt(2);
+            switch (random.nextInt(faults ? 14 : 10)) {
+                case 0, 1, 2 -> prefill(which);
+                case 3, 4 -> {
+                    if (!inTransit.isEmpty()) {
+                        deliver(random.nextInt(inTransit.size()), which);
+                    }
+                }
+                case 5, 6 -> world.tick();
+                case 7 -> toggle(holders.get(which), () -> sleepHolder(which));
+                case 8 -> toggle(readers.get(which), () -> sleepReader(which));
+                case 9 ->
+                        readers.get(which)
+                                .rank()
+                                .transport()
+                                .setReadDelay(Duration.ofMillis(random.nextInt(12)));
+                case 10 -> restart(which);
+                case 11, 12 -> readers.get(which).rank().transport().planRead(fault());
+                default -> world.elapse(Duration.ofSeconds(random.nextInt(20)));
+            }
+        }
+
+        private void prefill(int which) {
+            ModelEngine holder = holders.get(which);
+            int[] blocks = allocate(holder, random.nextInt(1, 4));
+            if (isAsleep(holder) || blocks.length == 0) {
+                return;
+            }
+            long content = next++;
+            KvTransferParams params =
+                    holder.prefill(
+                            "p" + content,
+                            blocks.length * ModelEngine.BLOCK_TOKENS,
+                            blocks,
+                            content);
+            inTransit.add(new InTransit(which, params, content, blocks));
+        }
+
+        private void deliver(int index, int which) {
+            ModelEngine reader = readers.get(which);
+            InTransit handOver = inTransit.get(index);
+            int[] blocks = allocate(reader, handOver.blocks().length);
+            if (isAsleep(reader) || blocks.length == 0) {
+                return;
+            }
+            inTransit.remove(index);
+            String id = "d" + next++;
+            expected.get(which)
+                    .put(
+                            id,
+                            new Expected(
+                                    handOver.holder(),
+                                    "p" + handOver.content(),
+                                    handOver.content(),
+                                    blocks));
+            if (!faults) {
+                pairings.get(which)
+                        .add(
+                                "P"
+                                        + handOver.holder()
+                                        + " epoch "
+                                        + holders.get(handOver.holder()).scheduler().epoch()
+                                        + " own "
+                                        + wakes[which]);
+            }
+            reader.decode(id, blocks.length * ModelEngine.BLOCK_TOKENS, handOver.params(), blocks);
+        }
+
+        /** Looks at every read that was reported since the last look. */
+        private void check(int which) {
+            ModelEngine reader = readers.get(which);
+            for (String id : Set.copyOf(reader.received())) {
+                if (checked.get(which).add(id)) {
+                    Expected read = Objects.requireNonNull(expected.get(which).remove(id));
+                    if (!reader.failed().contains(id)) {
+                        assertThat(reader.holds(read.blocks(), read.content()))
+                                .as("bytes of %s from P%d as %s", id, read.holder(), read.heldAs())
+                                .isTrue();
+                    }
+                    free(reader, read.blocks());
+                }
+            }
+        }
+
+        private void sleepHolder(int which) {
+            ModelEngine holder = holders.get(which);
+            if (!faults) { // a drained pause: all hand-overs are read first
+                for (int i = inTransit.size() - 1; i >= 0; i--) {
+                    if (inTransit.get(i).holder() == which) {
+                        wakeReaders();
+                        settle();
+                        deliver(i, random.nextInt(2));
+                    }
+                }
+                settle();
+                assertThat(holder.scheduler().heldRequests()).isZero();
+            }
+            holder.sleep();
+            asleep.put(holder, true);
+            set(holder).clear();
+        }
+
+        private void sleepReader(int which) {
+            ModelEngine reader = readers.get(which);
+            if (!faults) { // a drained pause
+                settle();
+            }
+            try {
+                reader.sleep();
+                asleep.put(reader, true);
+            } catch (ReleaseTimeoutException e) {
+                assertThat(faults).as(e.getMessage()).isTrue();
+                reader.publish();
+            }
+        }
+
+        private void toggle(ModelEngine engine, Runnable sleep) {
+            if (isAsleep(engine)) {
+                wake(engine);
+            } else {
+                sleep.run();
+            }
+        }
+
+        private void wake(ModelEngine engine) {
+            engine.wake();
+            asleep.put(engine, false);
+            int reader = readers.indexOf(engine);
+            if (reader >= 0) {
+                wakes[reader]++;
+            }
+        }
+
+        private void wakeReaders() {
+            readers.stream().filter(this::isAsleep).forEach(this::wake);
+        }
+
+        private void restart(int which) {
+            ModelEngine old = holders.get(which);
+            int port = old.scheduler().sideChannelPort();
+            old.kill();
+            holders.set(
+                    which,
+                    awake(
+                            world.start(
+                                    world.config("P" + which)
+                                            .instanceId("again-" + next++)
+                                            .sideChannelPort(port))));
+        }
+
+        private ModelFault fault() {
+            return switch (random.nextInt(5)) {
+                case 0 -> new ModelFault.FailPost();
+                case 1 -> new ModelFault.ThrowOnPoll();
+                case 2 -> new ModelFault.FailHalfWay();
+                case 3 -> new ModelFault.NeverComplete();
+                default -> new ModelFault.FailAndRefuseRelease(random.nextInt(20));
+            };
+        }
+
+        private void heal() {
+            List<ModelEngine> all = new ArrayList<>(holders);
+            all.addAll(readers);
+            all.stream().filter(this::isAsleep).forEach(this::wake);
+            readers.forEach(reader -> reader.rank().transport().forgetPlans());
+            if (faults) { // reads that never complete
+                world.tick();
+                world.elapse(Duration.ofMinutes(3));
+            }
+            settle();
+            inTransit.clear();
+            holders.forEach(holder -> set(holder).clear());
+            failuresBeforeHealing =
+                    readers.get(0).failed().size() + (long) readers.get(1).failed().size();
+        }
+
+        private void settle() {
+            world.settle();
+            check(0);
+            check(1);
+        }
+
+        private int[] allocate(ModelEngine engine, int count) {
+            Set<Integer> used = set(engine);
+            int[] blocks =
+                    random.ints(0, ModelEngine.BLOCKS)
+                            .limit(200)
+                            .distinct()
+                            .filter(block -> !used.contains(block))
+                            .limit(count)
+                            .toArray();
+            if (blocks.length < count || isAsleep(engine)) {
+                return new int[0];
+            }
+            for (int block : blocks) {
+                used.add(block);
+            }
+            return blocks;
+        }
+
+        private void free(ModelEngine engine, int[] blocks) {
+            for (int block : blocks) {
+                set(engine).remove(block);
+            }
+        }
+
+        private Set<Integer> set(ModelEngine engine) {
+            return taken.computeIfAbsent(engine, _ -> new HashSet<>());
+        }
+
+        private ModelEngine awake(ModelEngine engine) {
+            asleep.put(engine, false);
+            return engine;
+        }
+
+        private boolean isAsleep(ModelEngine engine) {
+            return Objects.requireNonNull(asleep.get(engine));
+        }
+    }
+}

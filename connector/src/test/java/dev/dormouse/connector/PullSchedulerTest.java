@@ -1,0 +1,449 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.tuple;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** The scheduler's half by itself. */
+final class PullSchedulerTest {
+    private static final TransferStatistics NONE = TransferStatistics.NONE;
+
+    private long nowNanos = 10_000_000_000L;
+    private final ModelSideChannels sideChannels = new ModelSideChannels();
+    private final PullScheduler scheduler =
+            new PullScheduler(config("E").build(), () -> nowNanos, sideChannels::open);
+
+    @Test
+    void aFinishedPrefillReturnsAllParametersOfTheProtocol() {
+        scheduler.publish(List.of(payload("E", 0)));
+        HandOver handOver = prefill("r1", FinishKind.LENGTH, new int[] {7, 3, 9}, 10);
+
+        assertThat(handOver.holdBlocks()).isTrue();
+        ObjectNode json = Objects.requireNonNull(handOver.params()).toJson();
+        assertThat(json)
+                .hasToString(
+                        "{\"do_remote_prefill\":true,\"do_remote_decode\":false,"
+                                + "\"remote_block_ids\":[[7,3,9]],\"remote_engine_id\":\"E\","
+                                + "\"remote_request_id\":\"r1\",\"remote_host\":\"127.0.0.1\","
+                                + "\"remote_port\":40000,\"tp_size\":1,\"dcp_size\":1,\"pp_size\":1,"
+                                + "\"remote_num_tokens\":10,\"remote_blocks_expiry_time\":null,"
+                                + "\"remote_registration_generation\":1,"
+                                + "\"remote_registration_epoch\":1,\"remote_instance_id\":\"i\","
+                                + "\"transfer_mode\":\"pull\"}");
+        ConnectorStep step = scheduler.step();
+        assertThat(step.inBatch()).containsExactly("r1");
+        assertThat(step.leases()).containsEntry("r1", 40.0);
+        assertThat(step.schedulerClockSeconds()).isEqualTo(10.0);
+        assertThat(scheduler.step().leases()).as("given out once").isEmpty();
+    }
+
+    @Test
+    void aFirstTokenThatEndsTheTextIsHandedOverToo() {
+        scheduler.publish(List.of(payload("E", 0)));
+        assertThat(prefill("r1", FinishKind.STOPPED, new int[] {1}, 3).holdBlocks()).isTrue();
+    }
+
+    @Test
+    void anAbortedOrFailedPrefillHoldsNothing() {
+        scheduler.publish(List.of(payload("E", 0)));
+        assertThat(prefill("r1", FinishKind.ABORTED, new int[] {1}, 3)).isEqualTo(HandOver.NONE);
+        assertThat(prefill("r2", FinishKind.FAILED, new int[] {1}, 3)).isEqualTo(HandOver.NONE);
+        assertThat(scheduler.heldRequests()).isZero();
+        assertThat(scheduler.step().notProcessed()).containsExactlyInAnyOrder("r1", "r2");
+    }
+
+    @Test
+    void blocksBeyondTheComputedTokensAreNotHandedOver() {
+        scheduler.publish(List.of(payload("E", 0)));
+        HandOver handOver = prefill("r1", FinishKind.LENGTH, new int[] {7, 3, 9, 8}, 8);
+        assertThat(RemoteHandOver.read(Objects.requireNonNull(handOver.params())).blocks())
+                .containsExactly(7, 3);
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> prefill("r2", FinishKind.LENGTH, new int[] {7}, 8));
+        assertThat(scheduler.heldRequests()).isEqualTo(1);
+    }
+
+    @Test
+    void aPrefillWithoutBlocksSaysSoAndItsReaderComputesThePromptItself() {
+        scheduler.publish(List.of(payload("E", 0)));
+        HandOver handOver = prefill("r1", FinishKind.LENGTH, new int[0], 0);
+        assertThat(handOver.holdBlocks()).isFalse();
+        assertThat(scheduler.step().leases()).isEmpty();
+        ConnectorRequest request = new ConnectorRequest("d1", 9, handOver.params());
+        assertThat(scheduler.externalTokens(request, 0)).isZero();
+    }
+
+    @Test
+    void handingOverBeforeTheFirstPublishIsAnError() {
+        assertThatIllegalStateException()
+                .isThrownBy(() -> prefill("r1", FinishKind.LENGTH, new int[] {1}, 3));
+    }
+
+    @Test
+    void requestsWithoutParametersAreNoneOfItsBusiness() {
+        ConnectorRequest plain = new ConnectorRequest("r", 9, null);
+        scheduler.onArrival(plain);
+        assertThat(scheduler.externalTokens(plain, 0)).isZero();
+        scheduler.onAllocated(plain, new int[] {1}, 0, 0);
+        assertThat(scheduler.onFinished(plain, FinishKind.LENGTH, new int[] {1}, 9))
+                .isEqualTo(HandOver.NONE);
+        ConnectorStep step = scheduler.step();
+        assertThat(step.inBatch()).isEmpty();
+        assertThat(step.reads()).isEmpty();
+        assertThat(step.heartbeats()).isEmpty();
+    }
+
+    @Test
+    void askingForExternalTokensHasNoEffect() {
+        ConnectorRequest request = new ConnectorRequest("d1", 10, remote(_ -> {}));
+        for (int i = 0; i < 3; i++) {
+            assertThat(scheduler.externalTokens(request, 0)).isEqualTo(10);
+            assertThat(scheduler.externalTokens(request, 8)).isEqualTo(2);
+            assertThat(scheduler.externalTokens(request, 12)).isZero();
+        }
+        assertThat(scheduler.step().reads()).isEmpty();
+    }
+
+    @Test
+    void noMoreIsReadThanTheHolderHas() {
+        ConnectorRequest longer = new ConnectorRequest("d1", 40, remote(_ -> {}));
+        assertThat(scheduler.externalTokens(longer, 0)).as("remote_num_tokens").isEqualTo(10);
+        ConnectorRequest unsaid =
+                new ConnectorRequest("d2", 40, remote(json -> json.remove("remote_num_tokens")));
+        assertThat(scheduler.externalTokens(unsaid, 0)).as("three blocks").isEqualTo(12);
+        ConnectorRequest lying =
+                new ConnectorRequest("d3", 40, remote(json -> json.put("remote_num_tokens", 4000)));
+        assertThat(scheduler.externalTokens(lying, 0)).isEqualTo(12);
+    }
+
+    @Test
+    void aRequestIsReadAtMostOnceAlsoAcrossPreemption() {
+        ConnectorRequest request = new ConnectorRequest("d1", 10, remote(_ -> {}));
+        scheduler.onAllocated(request, new int[] {1, 2, 3}, 0, 10);
+        assertThat(scheduler.step().reads()).hasSize(1);
+        assertThat(scheduler.externalTokens(request, 0)).isZero();
+        scheduler.onAllocated(request, new int[] {4, 5, 6}, 0, 0);
+        assertThat(scheduler.step().reads()).isEmpty();
+        assertThat(scheduler.onFinished(request, FinishKind.LENGTH, new int[] {4, 5, 6}, 12))
+                .isEqualTo(HandOver.NONE);
+        assertThat(scheduler.step().reads()).isEmpty();
+    }
+
+    @Test
+    void aReadCoversTheBlocksBehindTheCachedPrefix() {
+        ConnectorRequest request = new ConnectorRequest("d1", 10, remote(_ -> {}));
+        scheduler.onAllocated(request, new int[] {11, 12, 13, 14}, 4, 6);
+        ReadOrder read = scheduler.step().reads().getFirst();
+        assertThat(read.localBlocks()).containsExactly(12, 13);
+        assertThat(read.remoteBlocks()).containsExactly(7, 3, 9);
+        assertThat(read.awaited()).isTrue();
+        assertThat(read.remote().requestId()).isEqualTo("p1");
+    }
+
+    @Test
+    void surplusBlocksOfTheHolderAreCutSoThatTheTailsPair() {
+        KvTransferParams more =
+                remote(
+                        json -> {
+                            json.putArray("remote_block_ids")
+                                    .addArray()
+                                    .add(7)
+                                    .add(3)
+                                    .add(9)
+                                    .add(5);
+                            json.put("remote_num_tokens", 16);
+                        });
+        ConnectorRequest request = new ConnectorRequest("d1", 10, more);
+        scheduler.onAllocated(request, new int[] {11, 12, 13}, 4, 6);
+        assertThat(scheduler.step().reads().getFirst().remoteBlocks()).containsExactly(7, 3, 9);
+    }
+
+    @Test
+    void impossibleAllocationsChangeNothing() {
+        ConnectorRequest request = new ConnectorRequest("d1", 10, remote(_ -> {}));
+        for (int[] bad : new int[][] {{0, 40}, {3, 7}, {0, -1}}) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(
+                            () ->
+                                    scheduler.onAllocated(
+                                            request, new int[] {1, 2, 3}, bad[0], bad[1]));
+        }
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> scheduler.onAllocated(request, new int[] {1}, 0, 10));
+        assertThat(scheduler.step().reads()).isEmpty();
+        assertThat(scheduler.externalTokens(request, 0)).isEqualTo(10);
+    }
+
+    @Test
+    void parametersThatCannotBeUnderstoodAskForNoReadAndSayWhy() {
+        Map<String, Consumer<ObjectNode>> problems =
+                Map.ofEntries(
+                        Map.entry("remote_engine_id", json -> json.remove("remote_engine_id")),
+                        Map.entry("remote_request_id", json -> json.putNull("remote_request_id")),
+                        Map.entry("remote_host", json -> json.put("remote_host", "a b")),
+                        Map.entry("remote_port", json -> json.put("remote_port", 70_000)),
+                        Map.entry(
+                                "remote_block_ids",
+                                json -> json.putArray("remote_block_ids").add(1)),
+                        Map.entry("tp_size", json -> json.put("tp_size", 0)),
+                        Map.entry("pp_size", json -> json.put("pp_size", 1.5)),
+                        Map.entry("remote_num_tokens", json -> json.put("remote_num_tokens", -1)),
+                        Map.entry(
+                                "remote_registration_epoch",
+                                json -> json.put("remote_registration_epoch", "1")),
+                        Map.entry(
+                                "remote_registration_generation",
+                                json -> json.put("remote_registration_generation", -1)),
+                        Map.entry("remote_instance_id", json -> json.put("remote_instance_id", 5)));
+        problems.forEach(
+                (key, change) -> {
+                    KvTransferParams params = remote(change);
+                    assertThat(params.problem()).contains(key);
+                    ConnectorRequest request = new ConnectorRequest(key, 10, params);
+                    scheduler.onArrival(request);
+                    assertThat(scheduler.externalTokens(request, 0)).isZero();
+                    scheduler.onAllocated(request, new int[] {1, 2, 3}, 0, 0);
+                    assertThat(scheduler.onFinished(request, FinishKind.LENGTH, new int[] {1}, 4))
+                            .isEqualTo(HandOver.NONE);
+                });
+        assertThat(scheduler.step().reads()).isEmpty();
+        assertThat(scheduler.step().heartbeats()).isEmpty();
+        assertThat(remote(_ -> {}).problem()).isNull();
+        assertThat(Params.prefill().problem()).isNull();
+    }
+
+    @Test
+    void blockIdsAreCheckedOneByOne() {
+        for (String ids :
+                List.of(
+                        "null",
+                        "5",
+                        "[5]",
+                        "[[1],[2]]",
+                        "[[-1]]",
+                        "[[1.5]]",
+                        "[[\"1\"]]",
+                        "[[4294967296]]",
+                        "{}")) {
+            KvTransferParams params =
+                    Params.parse(remote(_ -> {}).toJson().toString().replace("[[7,3,9]]", ids));
+            assertThat(params.problem()).as(ids).contains("remote_block_ids");
+        }
+        for (String ids : List.of("[]", "[[]]")) {
+            KvTransferParams params =
+                    Params.parse(remote(_ -> {}).toJson().toString().replace("[[7,3,9]]", ids));
+            assertThat(params.problem()).as(ids).isNull();
+        }
+    }
+
+    @Test
+    void unknownKeysOfARequestSurvive() {
+        KvTransferParams params = remote(json -> json.put("key_of_tomorrow", 1));
+        assertThat(params.problem()).isNull();
+        assertThat(params.toJson().path("key_of_tomorrow").asInt()).isEqualTo(1);
+    }
+
+    @Test
+    void heartbeatsGoToEachProducerEveryInterval() {
+        scheduler.onArrival(new ConnectorRequest("d1", 10, remote(_ -> {})));
+        scheduler.onArrival(
+                new ConnectorRequest(
+                        "d2", 10, remote(json -> json.put("remote_request_id", "p2"))));
+        scheduler.onArrival(
+                new ConnectorRequest(
+                        "d3",
+                        10,
+                        remote(
+                                json -> {
+                                    json.put("remote_engine_id", "Q");
+                                    json.put("remote_request_id", "q1");
+                                })));
+        scheduler.onArrival(
+                new ConnectorRequest(
+                        "d4", 10, remote(json -> json.put("remote_request_id", "a,b"))));
+        scheduler.onArrival(new ConnectorRequest("prefill", 10, Params.prefill()));
+
+        assertThat(scheduler.step().heartbeats())
+                .extracting(Heartbeat::engineId, Heartbeat::remoteRequestIds)
+                .containsExactlyInAnyOrder(
+                        tuple("P", List.of("p1", "p2")), tuple("Q", List.of("q1")));
+        nowNanos += Duration.ofMillis(4_999).toNanos();
+        assertThat(scheduler.step().heartbeats()).isEmpty();
+        nowNanos += Duration.ofMillis(1).toNanos();
+        assertThat(scheduler.step().heartbeats()).hasSize(2);
+    }
+
+    @Test
+    void heartbeatsStopWhenARequestHasReadOrHasEnded() {
+        scheduler.onArrival(new ConnectorRequest("d1", 10, remote(_ -> {})));
+        ConnectorRequest second = new ConnectorRequest("d2", 10, remote(_ -> {}));
+        scheduler.onArrival(second);
+        ConnectorRequest third = new ConnectorRequest("d3", 10, remote(_ -> {}));
+        scheduler.onArrival(third);
+        assertThat(scheduler.step().heartbeats().getFirst().remoteRequestIds()).hasSize(3);
+
+        scheduler.onReport(new WorkerReport(Set.of(), Set.of("d1", "unknown"), Set.of(), NONE));
+        nowNanos += Duration.ofSeconds(5).toNanos();
+        assertThat(scheduler.step().heartbeats().getFirst().remoteRequestIds()).hasSize(2);
+        HandOver _ = scheduler.onFinished(second, FinishKind.ABORTED, new int[0], 0);
+        scheduler.onAllocated(third, new int[] {1, 2, 3}, 12, 0);
+        nowNanos += Duration.ofSeconds(5).toNanos();
+        assertThat(scheduler.step().heartbeats()).isEmpty();
+    }
+
+    @Test
+    void aShortLeaseIsStillRenewedInTime() {
+        for (Duration lease :
+                List.of(Duration.ofNanos(1), Duration.ofMillis(600), Duration.ofSeconds(1))) {
+            ConnectorConfig config = config("S").leaseDuration(lease).build();
+            assertThat(config.heartbeatInterval()).isLessThan(lease);
+            assertThat(config.leaseExtension()).isLessThan(lease);
+            PullScheduler brief = new PullScheduler(config, () -> nowNanos, sideChannels::open);
+            brief.onArrival(new ConnectorRequest("d1", 10, remote(_ -> {})));
+            assertThat(brief.step().heartbeats()).hasSize(1);
+            nowNanos += lease.toNanos();
+            assertThat(brief.step().heartbeats()).hasSize(1);
+        }
+        assertThat(config("S").build().heartbeatInterval()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(config("S").build().leaseExtension()).isEqualTo(Duration.ofSeconds(20));
+    }
+
+    @Test
+    void everyPublishRaisesTheEpochByOneAndStampsItOnAllRanks() {
+        PullScheduler wide =
+                new PullScheduler(
+                        config("E").tpSize(2).build(), () -> nowNanos, sideChannels::open);
+        assertThat(wide.epoch()).isZero();
+        assertThat(wide.sideChannelPort()).isZero();
+        for (int epoch = 1; epoch < 4; epoch++) {
+            wide.publish(List.of(payload("E", 0), payload("E", 1)));
+            assertThat(wide.epoch()).isEqualTo(epoch);
+            Map<RankId, byte[]> served =
+                    sideChannels.served(
+                            new SideChannelAddress("127.0.0.1", wide.sideChannelPort()));
+            assertThat(served).containsOnlyKeys(new RankId(0, 0), new RankId(0, 1));
+            for (byte[] bytes : served.values()) {
+                HandshakePayload payload = HandshakePayload.decode(bytes);
+                assertThat(payload.epoch()).isEqualTo(epoch);
+                assertThat(payload.instanceId()).isEqualTo("i");
+                assertThat(AgentMetadataCodec.decode(payload.agentMetadata()).engineId())
+                        .isEqualTo("E");
+            }
+            wide.withdraw();
+            assertThat(
+                            sideChannels.served(
+                                    new SideChannelAddress("127.0.0.1", wide.sideChannelPort())))
+                    .isEmpty();
+        }
+    }
+
+    @Test
+    void payloadsThatAreNotOnePerRankAreRefusedAndChangeNothing() {
+        PullScheduler wide =
+                new PullScheduler(
+                        config("E").tpSize(2).build(), () -> nowNanos, sideChannels::open);
+        for (List<RankPayload> bad :
+                List.of(
+                        List.<RankPayload>of(),
+                        List.of(payload("E", 0)),
+                        List.of(payload("E", 0), payload("E", 0)),
+                        List.of(payload("E", 0), payload("E", 2)),
+                        List.of(payload("E", 0), payload("F", 1)))) {
+            assertThatExceptionOfType(ConnectorException.class).isThrownBy(() -> wide.publish(bad));
+        }
+        assertThat(wide.epoch()).isZero();
+    }
+
+    @Test
+    void aTakenPortIsReportedAndNothingIsPublished() {
+        PullScheduler first =
+                new PullScheduler(
+                        config("A").sideChannelPort(5600).build(),
+                        () -> nowNanos,
+                        sideChannels::open);
+        PullScheduler second =
+                new PullScheduler(
+                        config("B").sideChannelPort(5600).build(),
+                        () -> nowNanos,
+                        sideChannels::open);
+        first.publish(List.of(payload("A", 0)));
+        assertThatExceptionOfType(SideChannelException.class)
+                .isThrownBy(() -> second.publish(List.of(payload("B", 0))));
+        assertThat(second.epoch()).isZero();
+        first.close();
+        second.publish(List.of(payload("B", 0)));
+        assertThat(second.epoch()).isEqualTo(1);
+    }
+
+    @Test
+    void wildcardsAreNotAdvertised() {
+        for (String host : List.of("0.0.0.0", "::")) {
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(() -> config("E").bindHost(host).build())
+                    .withMessageContaining("wildcard");
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(() -> config("E").advertisedHost(host).build());
+            assertThat(config("E").bindHost(host).advertisedHost("10.0.0.5").build().bindHost())
+                    .isEqualTo(host);
+        }
+    }
+
+    @Test
+    void settingsOutOfRangeAreRefused() {
+        List<Consumer<ConnectorConfig.Builder>> bad =
+                List.of(
+                        builder -> builder.engineId(" "),
+                        builder -> builder.instanceId(""),
+                        builder -> builder.tpSize(0),
+                        builder -> builder.sideChannelPort(65_536),
+                        builder -> builder.advertisedHost("not a host"),
+                        builder -> builder.leaseDuration(Duration.ZERO),
+                        builder -> builder.leaseDuration(Duration.ofDays(2)));
+        for (Consumer<ConnectorConfig.Builder> change : bad) {
+            ConnectorConfig.Builder builder = config("E");
+            change.accept(builder);
+            assertThatExceptionOfType(ConnectorException.class).isThrownBy(builder::build);
+        }
+    }
+
+    private HandOver prefill(String id, FinishKind kind, int[] blocks, int computed) {
+        ConnectorRequest request = new ConnectorRequest(id, computed, Params.prefill());
+        scheduler.onArrival(request);
+        scheduler.onAllocated(request, blocks, 0, 0);
+        return scheduler.onFinished(request, kind, blocks, computed);
+    }
+
+    /** Parameters of a prompt of 10 tokens in blocks 7, 3 and 9 of engine P. */
+    private static KvTransferParams remote(Consumer<ObjectNode> change) {
+        RemoteSource source = new RemoteSource("P", "pi", "p1", "127.0.0.1", 5600, 1, 1, 4);
+        return Params.changed(new RemoteHandOver(source, List.of(7, 3, 9), 10).write(), change);
+    }
+
+    private static ConnectorConfig.Builder config(String engineId) {
+        return ConnectorConfig.builder(ModelEngine.FACTORS, ModelEngine.BLOCK_TOKENS)
+                .engineId(engineId)
+                .instanceId("i")
+                .bindHost("127.0.0.1")
+                .sideChannelPort(0);
+    }
+
+    private static RankPayload payload(String engineId, int tpRank) {
+        ModelWorld world = new ModelWorld();
+        KvCacheRegions regions = world.start(engineId).rank().regions();
+        return new RankPayload(
+                0,
+                tpRank,
+                AgentMetadata.ofAttention(engineId, new byte[] {1}, regions, "FLASH_ATTN"));
+    }
+}

@@ -1,0 +1,112 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Only memory that can be read block by block is let through. */
+final class RemoteGeometryTest {
+    private static final KvCacheRegions LOCAL = new ModelWorld().start("P").rank().regions();
+    private static final AgentMetadata FITTING =
+            AgentMetadata.ofAttention("P", new byte[] {1}, LOCAL, "FLASH_ATTN");
+
+    @Test
+    void anEqualPeerIsAccepted() {
+        RemoteGeometry geometry = RemoteGeometry.check("P", FITTING, LOCAL);
+        assertThat(geometry.rows()).hasSize(ModelEngine.LAYERS);
+        assertThat(geometry.rows().getFirst().count()).isEqualTo(ModelEngine.BLOCKS);
+    }
+
+    @Test
+    void aPeerMayHaveAnotherNumberOfBlocksAndTellLess() {
+        AgentMetadata other =
+                with(
+                        Map.of(
+                                "blocks", 7,
+                                "regionBlocks", "none",
+                                "regionGroups", "none",
+                                "regionNames", "none",
+                                "memoryTypes", "none"));
+        assertThat(RemoteGeometry.check("P", other, LOCAL).rows().getLast().count()).isEqualTo(7);
+    }
+
+    @Test
+    void eachDifferenceIsNamedWithBothValues() {
+        assertRefused(Map.of("engineId", "Q"), "engine id differ: here 'P', at the peer 'Q'");
+        assertRefused(
+                Map.of("blockTokens", 32), "tokens per block differ: here '4', at the peer '32'");
+        assertRefused(Map.of("layout", "LBNHC"), "'LBHNC', at the peer 'LBNHC'");
+        assertRefused(Map.of("ssm", List.of(0L, 8L)), "state sizes");
+        assertRefused(Map.of("physical", 2), "kernel blocks");
+        assertRefused(Map.of("dcp", 2), "decode context");
+        assertRefused(Map.of("pcp", 2), "prefill context");
+        assertRefused(Map.of("ple", 64L), "per-layer embeddings");
+        assertRefused(Map.of("packed", Map.of("a", List.of(0L, 1L))), "packed layers");
+        assertRefused(Map.of("bases", List.of(4096L)), "regions differ: here '2', at the peer '1'");
+        assertRefused(Map.of("lengths", List.of(48L)), "regions with block sizes");
+        assertRefused(Map.of("strides", List.of(64L)), "regions with strides");
+        assertRefused(Map.of("lengths", List.of(48L, 64L)), "bytes per block of region 1");
+        assertRefused(Map.of("regionBlocks", List.of(1L)), "block counts");
+        assertRefused(Map.of("regionNames", List.of("layers.1", "layers.0")), "region names");
+        assertRefused(Map.of("memoryTypes", List.of("DRAM", "VRAM")), "memory types");
+        assertRefused(Map.of("regionGroups", List.of(0L, 1L)), "KV cache groups");
+    }
+
+    @Test
+    void extentsThatNoAddressSpaceHasAreRefused() {
+        assertRefused(Map.of("strides", List.of(47L, 64L)), "region 0");
+        assertRefused(Map.of("strides", List.of(Long.MAX_VALUE, 64L)), "region 0");
+        assertRefused(Map.of("bases", List.of(Long.MAX_VALUE - 10, 4096L)), "region 0");
+        assertRefused(Map.of("regionBlocks", List.of(1L << 31, 1L)), "cannot be indexed");
+        assertRefused(
+                Map.of("regionBlocks", List.of((1L << 31) - 1, (1L << 31) - 1)),
+                "cannot be indexed");
+    }
+
+    private static void assertRefused(Map<String, Object> changes, String message) {
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> RemoteGeometry.check("P", with(changes), LOCAL))
+                .withMessageContaining(message);
+    }
+
+    /** Fitting metadata but for the named fields; "none" stands for a field that is not told. */
+    @SuppressWarnings("unchecked")
+    private static AgentMetadata with(Map<String, Object> changes) {
+        return new AgentMetadata(
+                (String) changes.getOrDefault("engineId", "P"),
+                new byte[] {1},
+                (List<Long>) changes.getOrDefault("bases", FITTING.baseAddresses()),
+                0,
+                (int) changes.getOrDefault("blocks", ModelEngine.BLOCKS),
+                (List<Long>) changes.getOrDefault("lengths", FITTING.blockBytes()),
+                (List<Long>) changes.getOrDefault("strides", FITTING.blockStrides()),
+                (String) changes.getOrDefault("layout", "LBHNC"),
+                (int) changes.getOrDefault("blockTokens", ModelEngine.BLOCK_TOKENS),
+                (List<Long>) changes.getOrDefault("ssm", List.of(0L, 0L)),
+                "FLASH_ATTN",
+                (int) changes.getOrDefault("physical", 1),
+                listOrNull(changes, "regionBlocks", FITTING.regionBlocks()),
+                listOrNull(changes, "regionGroups", FITTING.regionGroups()),
+                listOrNull(changes, "regionNames", FITTING.regionNames()),
+                listOrNull(changes, "memoryTypes", FITTING.memoryTypes()),
+                (int) changes.getOrDefault("dcp", 1),
+                (int) changes.getOrDefault("pcp", 1),
+                (Long) changes.get("ple"),
+                List.of(),
+                (Map<String, List<Long>>) changes.getOrDefault("packed", Map.of()));
+    }
+
+    @SuppressWarnings("unchecked")
+    private static <T> @Nullable List<T> listOrNull(
+            Map<String, Object> changes, String key, @Nullable List<T> fallback) {
+        Object change = changes.get(key);
+        if (change == null) {
+            return fallback;
+        }
+        return change instanceof List<?> list ? (List<T>) list : null;
+    }
+}

@@ -1,0 +1,331 @@
+package dev.dormouse.connector;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.dormouse.testkit.Seeded;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** The side channel over real sockets on loopback, with good and hostile peers. */
+final class SideChannelTest {
+    private static final RankId RANK = new RankId(0, 0);
+    private static final byte[] PAYLOAD =
+            new HandshakePayload("0".repeat(64), new byte[1000], 3, "i").encode();
+
+    private final SideChannelListener listener =
+            new SideChannelListener(
+                    new SideChannelAddress("127.0.0.1", 0), () -> 12_345_500_000_000L);
+    private final SideChannelAddress address = new SideChannelAddress("127.0.0.1", listener.port());
+    private final SideChannelClient client = new SideChannelClient(Duration.ofSeconds(20));
+
+    @AfterEach
+    void close() {
+        listener.close();
+        listener.close();
+    }
+
+    @Test
+    void eachRankGetsItsPayload() {
+        RankId other = new RankId(0, 1);
+        listener.serve(Map.of(RANK, PAYLOAD, other, new byte[] {1}));
+        assertThat(client.fetch(address, List.of(other, RANK)))
+                .containsExactly(new byte[] {1}, PAYLOAD);
+    }
+
+    @Test
+    void theReplyHasExactlyPayloadAndTimestamp() throws IOException {
+        listener.serve(Map.of(RANK, PAYLOAD));
+        assertThat(ask(List.of(new byte[0], HandshakeRequest.encode(RANK))))
+                .containsExactly(new byte[0], PAYLOAD, new WireWriter().float64(12_345.5).bytes());
+    }
+
+    @Test
+    void newPayloadsAreServedAtOnceAndWithdrawnOnesAreRefusedAtOnce() {
+        byte[] refusal = client.fetch(address, List.of(RANK)).getFirst();
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> HandshakePayload.decode(refusal))
+                .withMessageContaining("asleep");
+        for (byte generation = 1; generation < 20; generation++) {
+            listener.serve(Map.of(RANK, new byte[] {generation}));
+            assertThat(client.fetch(address, List.of(RANK)).getFirst()).containsExactly(generation);
+        }
+        listener.serve(Map.of());
+        assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(refusal);
+    }
+
+    @Test
+    void anUnknownRankIsRefusedAtOnce() {
+        listener.serve(Map.of(RANK, PAYLOAD));
+        byte[] refusal = client.fetch(address, List.of(new RankId(0, 7))).getFirst();
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> HandshakePayload.decode(refusal))
+                .withMessageContaining("tpRank=7");
+    }
+
+    @Test
+    void connectionsAreBoundedAndTheOldestGoesFirst() throws IOException {
+        listener.serve(Map.of(RANK, PAYLOAD));
+        List<Socket> idle = new ArrayList<>();
+        for (int i = 0; i < 300; i++) {
+            idle.add(new Socket(InetAddress.getLoopbackAddress(), listener.port()));
+        }
+        assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(PAYLOAD);
+        Socket oldest = idle.getFirst();
+        oldest.setSoTimeout(20_000);
+        assertThat(oldest.getInputStream().readAllBytes()).hasSizeLessThanOrEqualTo(64);
+        for (Socket socket : idle) {
+            socket.close();
+        }
+    }
+
+    @Test
+    void malformedMessagesAreDroppedAndTheConnectionLives() throws IOException {
+        listener.serve(Map.of(RANK, PAYLOAD));
+        byte[] good = HandshakeRequest.encode(RANK);
+        byte[] constant = "get_meta_msg".getBytes(UTF_8);
+        byte[] empty = {};
+        byte[] javaObject =
+                HexFormat.of().parseHex("aced0005737200116a6176612e7574696c2e486173684d6170");
+        try (ZmtpConnection connection = connect()) {
+            for (List<byte[]> message :
+                    List.of(
+                            List.of(empty),
+                            List.of(good),
+                            List.of(good, good),
+                            List.of(empty, good, good),
+                            List.of(empty, empty),
+                            List.of(empty, new byte[] {(byte) 0xc1}),
+                            List.of(empty, javaObject),
+                            List.of(
+                                    empty,
+                                    new WireWriter().array(2).binary(constant).integer(0).bytes()),
+                            List.of(
+                                    empty,
+                                    new WireWriter()
+                                            .array(3)
+                                            .string("get_meta_msg")
+                                            .integer(0)
+                                            .integer(0)
+                                            .bytes()),
+                            List.of(empty, new byte[HandshakeRequest.MAX_BYTES + 1]))) {
+                connection.send(message);
+            }
+            connection.send(List.of(empty, good));
+            assertThat(connection.receive()).element(1).isEqualTo(PAYLOAD);
+        }
+    }
+
+    @Test
+    void anOversizedMessageEndsItsConnectionOnly() throws IOException {
+        listener.serve(Map.of(RANK, PAYLOAD));
+        try (ZmtpConnection connection = connect()) {
+            connection.send(List.of(new byte[0], new byte[100_000]));
+            assertThatThrownBy(
+                            () -> {
+                                if (connection.receive() == null) {
+                                    throw new IOException("closed");
+                                }
+                            })
+                    .isInstanceOf(IOException.class);
+        }
+        assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(PAYLOAD);
+    }
+
+    @Test
+    void randomBytesOnThePortDoNotEndTheListener() {
+        listener.serve(Map.of(RANK, PAYLOAD));
+        byte[] greeting = new byte[64];
+        greeting[0] = (byte) 0xff;
+        greeting[9] = 0x7f;
+        greeting[10] = 3;
+        System.arraycopy("NULL".getBytes(UTF_8), 0, greeting, 12, 4);
+        Seeded.forAll(
+                60,
+                random -> {
+                    byte[] noise = new byte[random.nextInt(1, 600)];
+                    random.nextBytes(noise);
+                    try (Socket socket = new Socket()) {
+                        socket.connect(
+                                new InetSocketAddress(
+                                        InetAddress.getLoopbackAddress(), listener.port()),
+                                5_000);
+                        if (random.nextBoolean()) {
+                            socket.getOutputStream().write(greeting);
+                        }
+                        socket.getOutputStream().write(noise);
+                        socket.getOutputStream().flush();
+                    } catch (IOException closedByTheListener) {
+                        assertThat(closedByTheListener).isNotNull();
+                    }
+                });
+        byte[] fourGigabytes = {2, 0, 0, 0, 1, 0, 0, 0, 0};
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), listener.port())) {
+            socket.getOutputStream().write(greeting);
+            socket.getOutputStream().write(fourGigabytes);
+            socket.getOutputStream().write(new byte[100]);
+        } catch (IOException closedByTheListener) {
+            assertThat(closedByTheListener).isNotNull();
+        }
+        for (int i = 0; i < 3; i++) {
+            assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(PAYLOAD);
+        }
+    }
+
+    @Test
+    void aSecondListenerOnThePortIsRefusedWithHostPortAndSetting() {
+        SideChannelAddress taken = new SideChannelAddress("localhost", listener.port());
+        assertThatExceptionOfType(SideChannelException.class)
+                .isThrownBy(() -> new SideChannelListener(taken, System::nanoTime))
+                .withMessageContaining("localhost:" + listener.port())
+                .withMessageContaining("--side-channel-port");
+    }
+
+    @Test
+    void aHostThatIsNotOursIsRefused() {
+        for (String host : List.of("192.0.2.1", "no-such-host.invalid")) {
+            assertThatExceptionOfType(SideChannelException.class)
+                    .isThrownBy(
+                            () ->
+                                    new SideChannelListener(
+                                            new SideChannelAddress(host, 0), System::nanoTime))
+                    .withMessageContaining(host)
+                    .withMessageContaining("--side-channel-host");
+        }
+    }
+
+    @Test
+    void closingFreesThePort() throws IOException {
+        int port = listener.port();
+        client.fetch(address, List.of(RANK));
+        listener.close();
+        try (ServerSocket socket = new ServerSocket()) {
+            socket.setReuseAddress(true);
+            socket.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+            assertThat(socket.isBound()).isTrue();
+        }
+    }
+
+    @Test
+    void aSilentPeerFailsAtTheLimitAndSaysWhere() throws IOException {
+        try (ServerSocket silent = new ServerSocket(0)) {
+            SideChannelAddress peer = new SideChannelAddress("127.0.0.1", silent.getLocalPort());
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(
+                            () ->
+                                    new SideChannelClient(Duration.ofMillis(150))
+                                            .fetch(peer, List.of(RANK)))
+                    .withMessageContaining(peer.toString())
+                    .withMessageContaining("PT0.15S");
+        }
+    }
+
+    @Test
+    void aReplyOfTheWrongShapeIsRefused() throws IOException {
+        byte[] empty = {};
+        for (List<byte[]> reply :
+                List.of(
+                        List.of(PAYLOAD),
+                        List.of(PAYLOAD, PAYLOAD),
+                        List.of(empty, PAYLOAD),
+                        List.of(PAYLOAD, PAYLOAD, PAYLOAD),
+                        List.of(empty, PAYLOAD, PAYLOAD, PAYLOAD))) {
+            try (OtherPeer peer = new OtherPeer(reply)) {
+                assertThatExceptionOfType(WireException.class)
+                        .isThrownBy(() -> client.fetch(peer.address(), List.of(RANK)))
+                        .withMessageContaining("handshake reply");
+            }
+        }
+    }
+
+    @Test
+    void hostsThatAreNoNamesAreRefused() {
+        for (String host :
+                List.of("", "a b", "127.0.0.1:1;127.0.0.1", "*", "../x", "h\n", "[::1]", "h/x")) {
+            assertThatExceptionOfType(ConnectorException.class)
+                    .as(host)
+                    .isThrownBy(() -> new SideChannelAddress(host, 1));
+        }
+        assertThat(new SideChannelAddress("::1", 5)).hasToString("[::1]:5");
+    }
+
+    @Test
+    void wildcardsAreRecognised() {
+        assertThat(List.of("0.0.0.0", "::", "*", "", "0", "0:0:0:0:0:0:0:0", "00.0.0.0"))
+                .allMatch(SideChannelAddress::isWildcard);
+        assertThat(List.of("127.0.0.1", "::1", "localhost", "10.0.0.0", "host0"))
+                .noneMatch(SideChannelAddress::isWildcard);
+    }
+
+    private List<byte[]> ask(List<byte[]> message) throws IOException {
+        try (ZmtpConnection connection = connect()) {
+            connection.send(message);
+            List<byte[]> reply = connection.receive();
+            assertThat(reply).isNotNull();
+            return reply;
+        }
+    }
+
+    private ZmtpConnection connect() throws IOException {
+        ZmtpConnection connection =
+                new ZmtpConnection(
+                        new Socket(InetAddress.getLoopbackAddress(), listener.port()), 1 << 20);
+        connection.setDeadline(System.nanoTime() + Duration.ofSeconds(20).toNanos());
+        connection.open("DEALER");
+        return connection;
+    }
+
+    /** A peer that answers its first message with these frames. */
+    private static final class OtherPeer implements AutoCloseable {
+        private final ServerSocket server;
+        private final Thread thread;
+
+        OtherPeer(List<byte[]> frames) throws IOException {
+            server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+            thread =
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        try (ZmtpConnection connection =
+                                                new ZmtpConnection(server.accept(), 1 << 20)) {
+                                            connection.setDeadline(
+                                                    System.nanoTime()
+                                                            + Duration.ofSeconds(20).toNanos());
+                                            connection.open("ROUTER");
+                                            connection.receive();
+                                            connection.send(frames);
+                                            connection.receive();
+                                        } catch (IOException e) {
+                                            throw new UncheckedIOException(e);
+                                        }
+                                    });
+        }
+
+        SideChannelAddress address() {
+            return new SideChannelAddress("127.0.0.1", server.getLocalPort());
+        }
+
+        @Override
+        public void close() throws IOException {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                throw new AssertionError(e);
+            }
+            server.close();
+        }
+    }
+}

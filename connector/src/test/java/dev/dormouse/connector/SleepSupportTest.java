@@ -1,0 +1,33 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** Only what is proven may sleep. */
+final class SleepSupportTest {
+    @Test
+    void pullOverUcxMaySleep() {
+        assertThat(SleepSupport.refusal("NixlPullConnector", List.of("UCX"))).isNull();
+        assertThat(SleepSupport.refusal("NixlConnector", List.of("UCX"))).isNull();
+    }
+
+    @Test
+    void otherBackendsAreRefusedWithTheSetting() {
+        for (List<String> backends :
+                List.of(List.<String>of(), List.of("GDS"), List.of("UCX", "GDS"), List.of("ucx"))) {
+            assertThat(SleepSupport.refusal(SleepSupport.PULL, backends))
+                    .contains("--enable-sleep-mode", "backends=" + backends, "[UCX]");
+        }
+    }
+
+    @Test
+    void otherConnectorsAreRefusedByName() {
+        for (String connector :
+                List.of("NixlPushConnector", "MultiConnector", "MooncakeConnector", "", "nixl")) {
+            assertThat(SleepSupport.refusal(connector, List.of("UCX")))
+                    .contains("--enable-sleep-mode", "connector " + connector);
+        }
+    }
+}
