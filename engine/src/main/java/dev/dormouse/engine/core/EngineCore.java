@@ -229,12 +229,15 @@ final class EngineCore {
     private int takeReports() {
         List<WorkerReport> reports = new ArrayList<>();
         for (Worker worker : parts.workers()) {
-            reports.add(worker.poll());
+            WorkerReport report = worker.poll();
+            if (!report.isEmpty()) {
+                reports.add(report);
+            }
         }
-        WorkerReport merged = merger.merge(reports);
-        if (merged.isEmpty()) {
+        if (reports.isEmpty()) {
             return 0;
         }
+        WorkerReport merged = merger.merge(reports);
         parts.statistics().add(merged.statistics());
         parts.scheduler().onReport(merged);
         return 1;

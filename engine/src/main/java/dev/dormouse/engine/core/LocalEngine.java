@@ -27,7 +27,7 @@ final class LocalEngine implements Engine {
 
     private static final Duration READ_POLL = Duration.ofNanos(200_000);
     private static final Duration PEER_POLL = Duration.ofMillis(2);
-    private static final Duration CONNECTION_POLL = Duration.ofMillis(20);
+    private static final Duration CONNECTION_POLL = Duration.ofMillis(50);
     private static final Duration IDLE = Duration.ofMinutes(1);
 
     private final EngineInfo info;

@@ -60,7 +60,12 @@ final class SleepCoordinator {
 
     /** Whether every rank has the memory. */
     boolean isMapped(MemoryTag tag) {
-        return workers.stream().allMatch(worker -> worker.isMapped(tag));
+        for (Worker worker : workers) {
+            if (!worker.isMapped(tag)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /**
