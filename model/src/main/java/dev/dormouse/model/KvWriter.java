@@ -35,6 +35,6 @@ final class KvWriter {
     private static short narrow(float value) {
         int bits = Float.floatToIntBits(value);
         return (short)
-                (Float.isNaN(value) ? bits >>> 16 : bits + 0x7FFF + (bits >>> 16 & 1) >>> 16);
+                (Float.isNaN(value) ? bits >>> 16 : (bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16);
     }
 }
