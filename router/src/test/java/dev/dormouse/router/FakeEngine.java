@@ -113,6 +113,7 @@ final class FakeEngine implements AutoCloseable {
         while (true) {
             try {
                 Socket socket = listener.accept();
+                socket.setTcpNoDelay(true);
                 sockets.add(socket);
                 if (listener.isClosed()) {
                     reset(socket);

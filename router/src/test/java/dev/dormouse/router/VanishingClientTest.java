@@ -4,6 +4,7 @@ import static dev.dormouse.router.RouterHarness.answering;
 import static dev.dormouse.router.RouterHarness.handingOver;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Seeded;
 import java.io.IOException;
 import java.time.Duration;
@@ -98,6 +99,27 @@ class VanishingClientTest {
     }
 
     @Test
+    void bodyThatTricklesIsCutOffAtTheClientTimeout() throws Exception {
+        try (RouterHarness h =
+                        new RouterHarness(
+                                handingOver(),
+                                answering("{}"),
+                                c -> c.clientTimeout(Duration.ofMillis(300)));
+                RawClient client = h.rawClient()) {
+            client.send(
+                    """
+                    POST /v1/completions HTTP/1.1\r
+                    Host: router\r
+                    Content-Length: 1000000\r
+                    \r
+                    """);
+
+            Await.until("the connection broken", () -> !sent(client));
+            h.awaitMetric(1, "dormouse_router_requests_total", "outcome=\"cancelled\"");
+        }
+    }
+
+    @Test
     void nothingStaysInFlightAfterManyClientsLeftAtAnyMoment() throws Exception {
         FakeEngine.Script decode =
                 call -> {
@@ -127,6 +149,15 @@ class VanishingClientTest {
             h.awaitMetric(60, "dormouse_router_requests_total", "/v1/completions");
             h.awaitMetric(0, "dormouse_router_legs_in_flight");
             assertThat(h.complete(BODY).body()).contains("data: 19\n\ndata: [DONE]\n\n");
+        }
+    }
+
+    private static boolean sent(RawClient client) {
+        try {
+            client.send(" ");
+            return true;
+        } catch (IOException e) {
+            return false;
         }
     }
 
