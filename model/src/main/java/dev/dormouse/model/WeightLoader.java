@@ -6,6 +6,7 @@ import dev.dormouse.model.kernel.MatrixPacker;
 import dev.dormouse.model.kernel.PackedMatrix;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -46,13 +47,15 @@ final class WeightLoader {
 
     void load(MemorySegment target, ComputeThreads threads) {
         int[] found = new int[pieces.size()];
+        MatrixPacker[] packers = new MatrixPacker[threads.count()];
+        Arrays.setAll(packers, i -> new MatrixPacker());
         try {
             threads.run(
                     found.length,
                     1,
                     (from, to, thread) -> {
                         for (int i = from; i < to; i++) {
-                            found[i] = loadPiece(pieces.get(i), target);
+                            found[i] = loadPiece(pieces.get(i), target, packers[thread]);
                         }
                     });
         } catch (InternalError e) {
@@ -77,7 +80,7 @@ final class WeightLoader {
         }
     }
 
-    private int loadPiece(Piece piece, MemorySegment target) {
+    private int loadPiece(Piece piece, MemorySegment target, MatrixPacker packer) {
         MemorySegment source = file.data(piece.part.tensor());
         MemorySegment written =
                 switch (piece.part) {
@@ -86,7 +89,7 @@ final class WeightLoader {
                     case LlamaWeights.Part.Matrix(var tensor, var matrix) -> {
                         int end = piece.firstPanel + piece.panels;
                         for (int panel = piece.firstPanel; panel < end; panel++) {
-                            MatrixPacker.pack(source, matrix, target, panel);
+                            packer.pack(source, matrix, target, panel);
                         }
                         long first = matrix.blockOffset(piece.firstPanel, 0);
                         yield target.asSlice(first, matrix.blockOffset(end, 0) - first);

@@ -5,18 +5,24 @@ import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/** Brings the rows of a GGUF tensor into the order of a {@link PackedMatrix}. */
+/**
+ * Brings the rows of a GGUF tensor into the order of a {@link PackedMatrix}.
+ *
+ * <p>A panel's rows are copied to the heap, transposed there by words, and copied out: three passes,
+ * the middle one in the cache. One thread at a time may use a packer.
+ */
 public final class MatrixPacker {
-    private static final ValueLayout.OfInt WORD =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
-    private static final ValueLayout.OfInt REVERSED_WORD =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
-    private static final ValueLayout.OfShort HALF =
-            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle WORD =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle HALF =
+            MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
 
-    private MatrixPacker() {}
+    private byte[] rows = new byte[0];
+    private byte[] packed = new byte[0];
 
     /**
      * Packs one panel.
@@ -24,65 +30,63 @@ public final class MatrixPacker {
      * @param tensor the tensor's rows as they are in the file
      * @param weights the weight region
      */
-    public static void pack(
-            MemorySegment tensor, PackedMatrix matrix, MemorySegment weights, int panel) {
+    public void pack(MemorySegment tensor, PackedMatrix matrix, MemorySegment weights, int panel) {
+        int rowBytes = matrix.blocks() * matrix.outputBlockBytes();
         int firstOutput = panel * PANEL;
         int outputs = Math.min(PANEL, matrix.outputs() - firstOutput);
-        int blocks = matrix.blocks();
-        long rowBytes = (long) blocks * matrix.outputBlockBytes();
-        if (outputs < PANEL) {
-            weights.asSlice(matrix.blockOffset(panel, 0), (long) blocks * matrix.blockBytes())
-                    .fill((byte) 0);
+        int panelBytes = PANEL * rowBytes;
+        if (rows.length < panelBytes) {
+            rows = new byte[panelBytes];
+            packed = new byte[panelBytes];
         }
-        MemorySegment rows = tensor.asSlice(firstOutput * rowBytes, outputs * rowBytes);
-        for (int block = 0; block < blocks; block++) {
-            long source = (long) block * matrix.outputBlockBytes();
-            long target = matrix.blockOffset(panel, block);
-            packHeads(rows, source, rowBytes, outputs, matrix.headBytes(), weights, target);
-            packWords(
-                    rows,
-                    source + matrix.headBytes(),
-                    rowBytes,
-                    outputs,
-                    matrix,
-                    weights,
-                    matrix.wordOffset(target));
+        long source = (long) firstOutput * rowBytes;
+        MemorySegment.copy(
+                tensor, ValueLayout.JAVA_BYTE, source, rows, 0, outputs * rowBytes);
+        java.util.Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
+        for (int block = 0; block < matrix.blocks(); block++) {
+            packBlock(matrix, block, rowBytes);
+        }
+        long target = matrix.blockOffset(panel, 0);
+        MemorySegment.copy(packed, 0, weights, ValueLayout.JAVA_BYTE, target, panelBytes);
+    }
+
+    private void packBlock(PackedMatrix matrix, int block, int rowBytes) {
+        int from = block * matrix.outputBlockBytes();
+        int to = block * matrix.blockBytes();
+        switch (matrix.headBytes()) {
+            case 0 -> {}
+            case 2 -> packHalves(from, to, rowBytes);
+            default -> packWords(from, to, rowBytes);
+        }
+        from += matrix.headBytes();
+        to += PANEL * matrix.headBytes();
+        for (int j = 0; j < matrix.words(); j++) {
+            if (matrix.type() == TensorType.Q8_0) {
+                packReversedWords(from, to, rowBytes);
+            } else {
+                packWords(from, to, rowBytes);
+            }
+            from += Integer.BYTES;
+            to += PANEL * Integer.BYTES;
         }
     }
 
-    private static void packHeads(
-            MemorySegment rows,
-            long source,
-            long rowBytes,
-            int outputs,
-            int headBytes,
-            MemorySegment weights,
-            long target) {
-        for (int n = 0; n < outputs; n++) {
-            long from = source + n * rowBytes;
-            if (headBytes == Integer.BYTES) {
-                weights.set(WORD, target + 4L * n, rows.get(WORD, from));
-            } else if (headBytes == Short.BYTES) {
-                weights.set(HALF, target + 2L * n, rows.get(HALF, from));
-            }
+    private void packHalves(int from, int to, int rowBytes) {
+        for (int n = 0; n < PANEL; n++) {
+            HALF.set(packed, to + 2 * n, (short) HALF.get(rows, from + n * rowBytes));
         }
     }
 
-    private static void packWords(
-            MemorySegment rows,
-            long source,
-            long rowBytes,
-            int outputs,
-            PackedMatrix matrix,
-            MemorySegment weights,
-            long target) {
-        ValueLayout.OfInt order = matrix.type() == TensorType.Q8_0 ? REVERSED_WORD : WORD;
-        for (int n = 0; n < outputs; n++) {
-            long from = source + n * rowBytes;
-            long to = target + 4L * n;
-            for (int j = 0; j < matrix.words(); j++) {
-                weights.set(order, to + 4L * PANEL * j, rows.get(WORD, from + 4L * j));
-            }
+    private void packWords(int from, int to, int rowBytes) {
+        for (int n = 0; n < PANEL; n++) {
+            WORD.set(packed, to + 4 * n, (int) WORD.get(rows, from + n * rowBytes));
+        }
+    }
+
+    private void packReversedWords(int from, int to, int rowBytes) {
+        for (int n = 0; n < PANEL; n++) {
+            int word = (int) WORD.get(rows, from + n * rowBytes);
+            WORD.set(packed, to + 4 * n, Integer.reverseBytes(word));
         }
     }
 }

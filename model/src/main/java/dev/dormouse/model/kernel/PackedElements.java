@@ -56,7 +56,7 @@ public final class PackedElements {
             case Q4_0, Q4_1 -> {
                 // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.
                 int shift = k % 4 * 8 + k / 16 * 4;
-                yield word(weights, words, k % 16 / 4) >>> shift & 15;
+                yield (word(weights, words, k % 16 / 4) >>> shift) & 15;
             }
         };
     }

@@ -209,7 +209,7 @@ public final class KernelComparison {
                         try (Arena arena = Arena.ofConfined()) {
                             MemorySegment weights = arena.allocate(64 + matrix.lengthBytes(), 64);
                             for (int panel = 0; panel < matrix.panels(); panel++) {
-                                MatrixPacker.pack(
+                                new MatrixPacker().pack(
                                         MemorySegment.ofArray(tensor), matrix, weights, panel);
                             }
                             test.run(matrix, weights, random);

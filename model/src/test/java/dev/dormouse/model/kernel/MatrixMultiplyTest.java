@@ -52,7 +52,7 @@ final class MatrixMultiplyTest {
         weights.fill((byte) 0xEE);
         for (int i = 0; i < types.size(); i++) {
             for (int panel = 0; panel < matrices.get(i).panels(); panel++) {
-                MatrixPacker.pack(
+                new MatrixPacker().pack(
                         MemorySegment.ofArray(tensors.get(i)), matrices.get(i), weights, panel);
             }
         }
@@ -165,7 +165,7 @@ final class MatrixMultiplyTest {
             PackedMatrix matrix = new PackedMatrix(TensorType.Q4_1, 33, INPUTS, 0);
             MemorySegment weights = arena.allocate(matrix.lengthBytes(), 64);
             weights.fill((byte) 0xEE);
-            MatrixPacker.pack(MemorySegment.ofArray(tensor), matrix, weights, 1);
+            new MatrixPacker().pack(MemorySegment.ofArray(tensor), matrix, weights, 1);
             float[] heads = new float[2 * Kernels.TILE];
             Kernels.best().heads(matrix, weights, matrix.blockOffset(1, 0), heads);
             assertThat(heads[0]).isNotZero();

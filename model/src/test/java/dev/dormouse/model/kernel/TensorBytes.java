@@ -70,6 +70,6 @@ public final class TensorBytes {
     }
 
     private static int nibble(ByteBuffer in, int at, int i) {
-        return i < 16 ? in.get(at + i) & 15 : in.get(at + i - 16) >>> 4 & 15;
+        return i < 16 ? in.get(at + i) & 15 : (in.get(at + i - 16) >>> 4) & 15;
     }
 }
