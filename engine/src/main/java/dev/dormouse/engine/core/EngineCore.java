@@ -3,6 +3,7 @@ package dev.dormouse.engine.core;
 import dev.dormouse.connector.ConnectorStep;
 import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.connector.RankReports;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineState;
@@ -10,7 +11,6 @@ import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
-import dev.dormouse.engine.kv.BlockManager;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
 import dev.dormouse.memory.MemoryTag;
@@ -29,13 +29,13 @@ final class EngineCore {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
     private final Parts parts;
-    private final ReportMerger merger;
+    private final RankReports reports;
     private final Candidates candidates = new Candidates();
     private boolean closing;
 
     EngineCore(Parts parts) {
         this.parts = parts;
-        this.merger = new ReportMerger(parts.workers().size());
+        this.reports = new RankReports(parts.workers().size());
     }
 
     /** What a core works with; wired once. */
@@ -43,7 +43,6 @@ final class EngineCore {
             Inbox inbox,
             Intake intake,
             Lobby lobby,
-            BlockManager blocks,
             Scheduler scheduler,
             RemoteKv remote,
             List<Worker> workers,
@@ -58,7 +57,7 @@ final class EngineCore {
     void open() {
         parts.workers().forEach(Worker::open);
         parts.coordinator().publish();
-        publishStatistics();
+        parts.statistics().refresh();
     }
 
     /** True once a close was asked for. */
@@ -90,7 +89,7 @@ final class EngineCore {
             work++;
         }
         work += parts.transitions().advance() ? 1 : 0;
-        publishStatistics();
+        parts.statistics().refresh();
         return work;
     }
 
@@ -148,6 +147,7 @@ final class EngineCore {
         try {
             parts.scheduler().failAll("the engine has failed; restart it");
             emptyLobby();
+            parts.statistics().refresh();
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, "could not fail all requests", e);
         }
@@ -227,17 +227,17 @@ final class EngineCore {
     }
 
     private int takeReports() {
-        List<WorkerReport> reports = new ArrayList<>();
+        List<WorkerReport> ofRanks = new ArrayList<>();
+        boolean empty = true;
         for (Worker worker : parts.workers()) {
             WorkerReport report = worker.poll();
-            if (!report.isEmpty()) {
-                reports.add(report);
-            }
+            empty &= report.isEmpty();
+            ofRanks.add(report);
         }
-        if (reports.isEmpty()) {
+        if (empty) {
             return 0;
         }
-        WorkerReport merged = merger.merge(reports);
+        WorkerReport merged = reports.merge(ofRanks);
         parts.statistics().add(merged.statistics());
         parts.scheduler().onReport(merged);
         return 1;
@@ -298,28 +298,8 @@ final class EngineCore {
                         case ABORT -> FinishKind.ABORTED;
                     };
             @Nullable KvTransferParams params = parts.scheduler().end(sequence, kind);
+            parts.statistics().refresh();
             sequence.tellFinished(finish, step.stopReason(), params);
         }
-    }
-
-    private void publishStatistics() {
-        Counters counters = parts.counters();
-        parts.statistics()
-                .publish(
-                        new StatisticsBoard.Snapshot(
-                                parts.scheduler().runningCount(),
-                                parts.scheduler().waitingCount() + parts.lobby().size(),
-                                parts.remote().receivingCount(),
-                                parts.remote().heldCount(),
-                                parts.blocks().blocks(),
-                                parts.blocks().freeBlocks(),
-                                counters.promptTokens,
-                                counters.computedPromptTokens,
-                                counters.remotePromptTokens,
-                                counters.generatedTokens,
-                                counters.preemptions,
-                                counters.prefixCacheQueries,
-                                counters.prefixCacheHits,
-                                parts.connector() == null ? 0 : parts.connector().epoch()));
     }
 }

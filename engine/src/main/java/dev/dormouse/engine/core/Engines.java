@@ -123,10 +123,13 @@ public final class Engines {
         BlockManager blocks =
                 new BlockManager(kvBlocks, config.blockTokens(), config.prefixCaching());
         Counters counters = new Counters();
-        StatisticsBoard statistics = new StatisticsBoard();
         @Nullable SchedulerConnector scheduling = connector == null ? null : connector.scheduler();
         RemoteKv remote = new RemoteKv(scheduling, blocks);
         Scheduler scheduler = new Scheduler(config, blocks, remote, counters);
+        Lobby lobby = new Lobby();
+        StatisticsBoard statistics =
+                new StatisticsBoard(
+                        () -> snapshot(scheduler, lobby, remote, blocks, counters, scheduling));
         SleepCoordinator coordinator =
                 new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
         Lifecycle life = new Lifecycle(scheduler, coordinator, config.holdRequestsWhileAsleep());
@@ -152,8 +155,7 @@ public final class Engines {
                         new EngineCore.Parts(
                                 inbox,
                                 intake,
-                                new Lobby(),
-                                blocks,
+                                lobby,
                                 scheduler,
                                 remote,
                                 workers,
@@ -172,6 +174,30 @@ public final class Engines {
                         config.blockTokens(),
                         config.sleepMode());
         return new LocalEngine(info, core, inbox, life, statistics, liveLimit);
+    }
+
+    private static StatisticsBoard.Snapshot snapshot(
+            Scheduler scheduler,
+            Lobby lobby,
+            RemoteKv remote,
+            BlockManager blocks,
+            Counters counters,
+            @Nullable SchedulerConnector connector) {
+        return new StatisticsBoard.Snapshot(
+                scheduler.runningCount(),
+                scheduler.waitingCount() + lobby.size(),
+                remote.receivingCount(),
+                remote.heldCount(),
+                blocks.blocks(),
+                blocks.freeBlocks(),
+                counters.promptTokens,
+                counters.computedPromptTokens,
+                counters.remotePromptTokens,
+                counters.generatedTokens,
+                counters.preemptions,
+                counters.prefixCacheQueries,
+                counters.prefixCacheHits,
+                connector == null ? 0 : connector.epoch());
     }
 
     private static List<Worker> workers(

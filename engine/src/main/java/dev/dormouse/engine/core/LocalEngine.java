@@ -74,10 +74,19 @@ final class LocalEngine implements Engine {
         return core;
     }
 
-    /** Starts the thread, and returns when the engine serves. */
+    /** Starts the thread, and returns when the engine serves, or when it has ended again. */
     void start() {
         thread.start();
-        join(opened);
+        try {
+            join(opened);
+        } catch (RuntimeException | Error e) {
+            try {
+                join(ended);
+            } catch (RuntimeException second) {
+                e.addSuppressed(second);
+            }
+            throw e;
+        }
     }
 
     @Override
@@ -247,10 +256,11 @@ final class LocalEngine implements Engine {
         try {
             future.join();
         } catch (CompletionException e) {
-            if (e.getCause() instanceof RuntimeException cause) {
-                throw cause;
+            switch (e.getCause()) {
+                case RuntimeException cause -> throw cause;
+                case Error cause -> throw cause;
+                case null, default -> throw e;
             }
-            throw e;
         }
     }
 }

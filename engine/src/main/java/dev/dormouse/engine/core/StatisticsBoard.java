@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Supplier;
 
 /** Where the engine's thread writes its figures, and any thread reads them. */
 final class StatisticsBoard {
@@ -15,7 +16,18 @@ final class StatisticsBoard {
     private final Deque<TransferStatistics.TransferSample> transferSamples = new ArrayDeque<>();
     private final Deque<EngineStatistics.TransitionSample> transitionSamples = new ArrayDeque<>();
     private TransferStatistics transfers = TransferStatistics.NONE;
-    private Snapshot snapshot = new Snapshot(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    private final Supplier<Snapshot> source;
+    private Snapshot snapshot;
+
+    /**
+     * A board with the figures of now.
+     *
+     * @param source asked on the engine's thread
+     */
+    StatisticsBoard(Supplier<Snapshot> source) {
+        this.source = source;
+        this.snapshot = source.get();
+    }
 
     /** Gauges and counters of one moment, named as in {@link EngineStatistics}. */
     record Snapshot(
@@ -34,8 +46,9 @@ final class StatisticsBoard {
             long prefixCacheHits,
             long registrationEpoch) {}
 
-    synchronized void publish(Snapshot now) {
-        snapshot = now;
+    /** Takes the figures of now, on the engine's thread. Before a client is told of an end. */
+    synchronized void refresh() {
+        snapshot = source.get();
     }
 
     synchronized void add(TransferStatistics interval) {

@@ -126,7 +126,7 @@ final class Transitions {
         @Nullable TransitionReport make();
     }
 
-    private static void settle(Command.Change change, Attempt attempt) {
+    private void settle(Command.Change change, Attempt attempt) {
         try {
             TransitionReport report = attempt.make();
             if (report != null) {
@@ -138,6 +138,7 @@ final class Transitions {
                         report.state(),
                         Long.toString(report.bytes()),
                         report.phaseSeconds());
+                statistics.refresh();
                 change.outcome().complete(report);
             }
         } catch (TransitionRefusedException e) {

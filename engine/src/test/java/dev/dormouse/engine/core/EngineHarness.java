@@ -36,8 +36,14 @@ final class EngineHarness implements AutoCloseable {
     private boolean open;
 
     EngineHarness(EngineConfig config, @Nullable FakeConnector connector) {
+        this(
+                config,
+                connector == null ? 1 : connector.ranks.size(),
+                connector == null ? null : connector.halves());
+    }
+
+    EngineHarness(EngineConfig config, int ranks, @Nullable ConnectorHalves connector) {
         this.config = config;
-        int ranks = connector == null ? 1 : connector.ranks.size();
         for (int rank = 0; rank < ranks; rank++) {
             models.add(new HashModel());
         }
@@ -46,7 +52,7 @@ final class EngineHarness implements AutoCloseable {
                         config,
                         List.<LanguageModel>copyOf(models),
                         new Engines.Text(Set.of(), NumberDecoder::new),
-                        connector == null ? null : connector.halves(),
+                        connector,
                         new Engines.Surroundings(
                                 System::nanoTime,
                                 new SplittableRandom(1),

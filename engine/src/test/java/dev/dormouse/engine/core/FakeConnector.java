@@ -145,7 +145,7 @@ final class FakeConnector {
                 ReadOrder order =
                         new ReadOrder(
                                 request.id(),
-                                new RemoteSource("peer", "p", "localhost", 1, 1, 1),
+                                new RemoteSource("peer", null, "p", "localhost", 1, 1, 1, 1),
                                 table,
                                 List.of(localTokens),
                                 true);
@@ -309,16 +309,25 @@ final class FakeConnector {
                     new AgentMetadata(
                             "fake",
                             new byte[0],
-                            known.regions().stream().map(KvCacheRegions.Region::address).toList(),
-                            0,
+                            List.of(),
+                            known.deviceId(),
                             known.regions().getFirst().blocks(),
                             List.of(),
                             List.of(),
                             known.layout(),
                             known.blockTokens(),
-                            "none",
                             List.of(),
-                            List.of()));
+                            "none",
+                            1,
+                            null,
+                            null,
+                            null,
+                            null,
+                            1,
+                            1,
+                            null,
+                            List.of(),
+                            Map.of()));
         }
 
         @Override

@@ -141,20 +141,35 @@ final class SleepTest {
     }
 
     @Test
-    void peersSeeOneRegionPerLayerAtAddressesThatStay() {
+    void peersSeeOneRegionPerLayer() {
         try (EngineHarness engine = engine()) {
-            KvCacheRegions regions = connector.ranks.getFirst().regions();
-            List<Long> before = connector.ranks.getFirst().payload().metadata().baseAddresses();
-            engine.made(engine.engine.sleep(2, PauseMode.ABORT));
-            engine.made(engine.engine.wake(null));
+            List<KvCacheRegions.Region> regions = connector.ranks.getFirst().regions().regions();
 
-            assertThat(regions.regions())
+            assertThat(regions)
                     .extracting(KvCacheRegions.Region::name)
                     .containsExactly(
                             "model.layers.0.self_attn.attn", "model.layers.1.self_attn.attn");
-            assertThat(connector.ranks.getFirst().payload().metadata().baseAddresses())
-                    .isEqualTo(before);
-            assertThat(before.get(1) - before.get(0)).isEqualTo(KV_BYTES / 2);
+            assertThat(regions.get(1).address() - regions.get(0).address()).isEqualTo(KV_BYTES / 2);
+            assertThat(regions)
+                    .allMatch(region -> region.blocks() == engine.kvBlocks())
+                    .allMatch(region -> region.strideBytes() == region.blockBytes());
+        }
+    }
+
+    @Test
+    void whatIsReadAfterAWakeGoesToTheSameAddresses() {
+        try (EngineHarness engine = engine()) {
+            connector.readsEndAtOnce = true;
+            for (int number = 0; number < 3; number++) {
+                engine.made(engine.engine.sleep(2, PauseMode.ABORT));
+                engine.made(engine.engine.wake(null));
+                List<Integer> prompt = prompt(number, 11);
+                RecordingListener listener =
+                        engine.submit("d" + number, prompt, 5, connector.remotePrefill(prompt));
+                engine.settle();
+                assertThat(listener.tokens()).isEqualTo(HashModel.oracle(prompt, 5));
+            }
+            assertThat(engine.engine.statistics().computedPromptTokens()).isZero();
         }
     }
 
