@@ -521,7 +521,7 @@ class EngineServerTest {
     @Test
     void aClientThatLeavesInMidStreamEndsItsRequest() throws Exception {
         engine.script = request -> List.of(new Tokens("a", List.of(1), List.of()));
-        try (java.net.Socket socket = new java.net.Socket("127.0.0.1", server.port())) {
+        try (java.net.Socket socket = new java.net.Socket(java.net.InetAddress.getLoopbackAddress(), server.port())) {
             String body = "{\"prompt\":\"x\",\"stream\":true}";
             socket.getOutputStream()
                     .write(
