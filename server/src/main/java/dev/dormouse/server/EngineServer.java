@@ -11,7 +11,6 @@ import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.InstantSource;
@@ -55,6 +54,8 @@ public final class EngineServer implements AutoCloseable {
                         .host(config.host())
                         .port(config.port())
                         .shutdownHook(false)
+                        // Without it a small piece waits for the client's delayed acknowledgement.
+                        .connectionOptions(options -> options.tcpNoDelay(true))
                         .maxPayloadSize(config.maxBodyBytes())
                         .routing(routing -> route(routing, text))
                         .build()
@@ -76,18 +77,17 @@ public final class EngineServer implements AutoCloseable {
             ModelText text,
             InstantSource clock,
             LongSupplier nanoClock) {
-        try {
-            return new EngineServer(config, engine, text, clock, nanoClock);
-        } catch (UncheckedIOException e) {
+        EngineServer server = new EngineServer(config, engine, text, clock, nanoClock);
+        if (!server.server.isRunning()) { // Helidon logs the cause and says nothing else
+            server.close();
             throw new IllegalStateException(
                     "cannot listen on "
                             + config.host()
                             + " port "
                             + config.port()
-                            + " (--host, --port): "
-                            + e.getMessage(),
-                    e);
+                            + ": the port is in use or the host is not this machine's; change --host or --port");
         }
+        return server;
     }
 
     /** The port that it listens on. */

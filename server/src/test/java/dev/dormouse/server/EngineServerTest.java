@@ -1,6 +1,7 @@
 package dev.dormouse.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -516,6 +517,15 @@ class EngineServerTest {
         assertThat(tokens.path("count").asInt()).isEqualTo(tokens.path("tokens").size());
         JsonNode back = post(200, "/detokenize", "{\"tokens\":" + tokens.path("tokens") + "}");
         assertThat(back.path("prompt").asText()).isEqualTo("Once upon a time");
+    }
+
+    @Test
+    void aPortInUseIsAnErrorThatNamesIt() {
+        ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000);
+        assertThatThrownBy(() -> EngineServer.start(taken, engine, text, Instant::now, System::nanoTime))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining(Integer.toString(server.port()))
+                .hasMessageContaining("--port");
     }
 
     @Test

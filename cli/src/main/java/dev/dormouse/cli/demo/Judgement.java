@@ -2,7 +2,6 @@ package dev.dormouse.cli.demo;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 
 /** Collects, in words, what is wrong with a case. */
 final class Judgement {
@@ -13,7 +12,7 @@ final class Judgement {
 
     /** Every output must equal the oracle's. */
     void outputs(int checked, int equal) {
-        complain(equal != checked, "%d of %d outputs differ", checked - equal, checked);
+        complain(equal != checked, "%d of %d outputs differ".formatted(checked - equal, checked));
     }
 
     /**
@@ -22,44 +21,42 @@ final class Judgement {
      */
     void transfers(Counters decode, Counters prefill, int prompts) {
         long failed = decode.failedTransfers() + prefill.failedTransfers();
-        complain(failed != 0, "%d transfers failed", failed);
+        complain(failed != 0, "%d transfers failed".formatted(failed));
         complain(
                 decode.reads() != prompts,
-                "%d remote reads for %d prompts",
-                decode.reads(),
-                prompts);
+                "%d remote reads for %d prompts".formatted(decode.reads(), prompts));
         long recomputed = decode.computedPromptTokens();
-        complain(recomputed != 0, "the decode engine computed %d prompt tokens itself", recomputed);
+        complain(
+                recomputed != 0,
+                "the decode engine computed %d prompt tokens itself".formatted(recomputed));
     }
 
     void handshakes(long seen, long expected) {
-        complain(seen != expected, "%d handshakes instead of %d", seen, expected);
+        complain(seen != expected, "%d handshakes instead of %d".formatted(seen, expected));
     }
 
     /** Asleep the KV cache must be gone; woken it must be there, and only once. */
     void memory(double awakeMiB, double asleepMiB, double wokenMiB, double kvCacheMiB) {
         complain(
                 awakeMiB - asleepMiB < (1 - TOLERANCE) * kvCacheMiB,
-                "asleep only %.0f MiB of a KV cache of %.0f MiB came back",
-                awakeMiB - asleepMiB,
-                kvCacheMiB);
+                "asleep only %.0f MiB of a KV cache of %.0f MiB came back"
+                        .formatted(awakeMiB - asleepMiB, kvCacheMiB));
         complain(
                 wokenMiB - awakeMiB > TOLERANCE * kvCacheMiB,
-                "woken it holds %.0f MiB more than before",
-                wokenMiB - awakeMiB);
+                "woken it holds %.0f MiB more than before".formatted(wokenMiB - awakeMiB));
     }
 
     void errors(int errors, int requests) {
-        complain(errors != 0, "%d of %d requests failed", errors, requests);
+        complain(errors != 0, "%d of %d requests failed".formatted(errors, requests));
     }
 
     List<String> complaints() {
         return List.copyOf(complaints);
     }
 
-    private void complain(boolean wrong, String format, Object... values) {
+    private void complain(boolean wrong, String complaint) {
         if (wrong) {
-            complaints.add(String.format(Locale.ROOT, format, values));
+            complaints.add(complaint);
         }
     }
 }

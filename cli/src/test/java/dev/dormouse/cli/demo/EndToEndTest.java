@@ -32,7 +32,7 @@ class EndToEndTest {
     private static final String PROMPT = DemoPrompts.first(1).getFirst();
     private static final Duration LIMIT = Duration.ofMinutes(2);
 
-    @TempDir private Path logs;
+    @TempDir private static Path logs;
     private final List<ChildProcess> processes = new ArrayList<>();
     private int starts;
     private ChildProcess prefillProcess;
