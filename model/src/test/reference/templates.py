@@ -123,7 +123,8 @@ TEMPLATES = [
         "{% for word in m.content.split() %}{{ word }}{{ ' ' if not loop.last }}{% endfor %};{% endfor %}"
         "{% for k, v in {'b': 1, 'a': 2}.items() %}{{ k }}={{ v }},{% endfor %}{% for k in {'b': 1, 'a': 2} | dictsort %}{{ k[0] }}{% endfor %}"
         "{% set block %}x{{ messages | length }}y{% endset %}{{ block }}{% raw %}{{ raw }}{% endraw %}"
-        "{% filter upper %}shout{% endfilter %}{% if messages[5] is not defined %}few{% endif %}",
+        "{% filter upper %}shout{% endfilter %}{% if messages[5] is not defined %}few{% endif %}"
+        "{{ none | map('upper') | list }}{{ missing | selectattr('role') | list }}{{ false | reject('odd') | list }}",
     ),
     ("raises", "{{ raise_exception('Only ' ~ messages | length ~ ' messages') }}"),
     ("undefined-attribute", "{{ messages[0].nothing }}|{{ messages[0]['nothing'] }}|"),

@@ -1,7 +1,12 @@
 package dev.dormouse.cli;
 
+import dev.dormouse.cli.bench.BenchCommand;
+import dev.dormouse.cli.demo.DemoCommand;
 import dev.dormouse.cli.doctor.Doctor;
+import dev.dormouse.cli.route.RouteCommand;
+import dev.dormouse.cli.serve.ServeCommand;
 import java.io.PrintWriter;
+import java.util.List;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.HelpCommand;
@@ -15,7 +20,15 @@ import picocli.CommandLine.Spec;
         name = "dormouse",
         description =
                 "Serves language models with prefill and decode in separate engines that can sleep.",
-        subcommands = {Doctor.class, VersionCommand.class, HelpCommand.class},
+        subcommands = {
+            ServeCommand.class,
+            RouteCommand.class,
+            DemoCommand.class,
+            BenchCommand.class,
+            Doctor.class,
+            VersionCommand.class,
+            HelpCommand.class
+        },
         mixinStandardHelpOptions = true,
         versionProvider = VersionCommand.Text.class,
         synopsisSubcommandLabel = "COMMAND",
@@ -34,12 +47,25 @@ public final class Main implements Runnable {
 
     /** Exits with 0 on success, 1 when a command failed, 2 when it was misused. */
     public static void main(String[] arguments) {
-        System.exit(commandLine().execute(arguments));
+        System.exit(run(arguments));
+    }
+
+    private static int run(String[] arguments) {
+        try {
+            return commandLine()
+                    .execute(ConfigFile.expand(List.of(arguments)).toArray(String[]::new));
+        } catch (IllegalArgumentException e) {
+            System.err.println("dormouse: " + e.getMessage());
+            return CommandLine.ExitCode.USAGE;
+        }
     }
 
     /** The command with all its subcommands; callers may redirect its output. */
     static CommandLine commandLine() {
-        return new CommandLine(new Main()).setExecutionExceptionHandler(Main::report);
+        return new CommandLine(new Main())
+                .setExecutionExceptionHandler(Main::report)
+                .setCaseInsensitiveEnumValuesAllowed(true)
+                .setOverwrittenOptionsAllowed(true);
     }
 
     /** Called for {@code dormouse} without a subcommand. */

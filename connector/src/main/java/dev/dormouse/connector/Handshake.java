@@ -1,42 +1,57 @@
 package dev.dormouse.connector;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 
 /**
- * A question to a peer's side channel that is under way. The worker thread asks it how far it is;
- * only {@link #answers} is touched by the handshake thread.
+ * A question to a peer's side channel that is under way. Only {@link #answers} is touched by the
+ * handshake thread.
  *
  * @param address where the peer is asked
  * @param startedNanos when
  * @param namedEpoch the newest epoch that a waiting request named when it started
- * @param waiting the reads that waited when it started: for them, the answer is new enough
+ * @param covered the reads that waited for this address when it started: for them, the answer is
+ *     new enough
  * @param answers the undecoded payloads, or why there are none
  */
 record Handshake(
         SideChannelAddress address,
         long startedNanos,
         long namedEpoch,
-        List<WaitingRead> waiting,
+        List<WaitingRead> covered,
         CompletableFuture<List<byte[]>> answers) {
     Handshake {
-        waiting = List.copyOf(waiting);
+        covered = List.copyOf(covered);
     }
 
-    /** The newest epoch among {@code reads}. */
-    static long newestEpoch(List<WaitingRead> reads) {
-        return reads.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
-    }
-
-    /** Those of {@code reads} that name {@code address}. */
-    static List<WaitingRead> at(SideChannelAddress address, List<WaitingRead> reads) {
-        List<WaitingRead> matching = new ArrayList<>();
-        for (WaitingRead read : reads) {
-            if (read.names(address)) {
-                matching.add(read);
-            }
-        }
-        return matching;
+    /**
+     * Starts one.
+     *
+     * @param engineWaiting all reads that wait for the engine
+     * @throws RejectedExecutionException if too many are under way
+     */
+    static Handshake start(
+            SideChannelAddress address,
+            List<RankId> ranks,
+            List<WaitingRead> engineWaiting,
+            long nowNanos,
+            HandshakeClient client,
+            Executor threads) {
+        List<WaitingRead> covered =
+                engineWaiting.stream().filter(read -> read.names(address)).toList();
+        long namedEpoch =
+                covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
+        CompletableFuture<List<byte[]>> answers = new CompletableFuture<>();
+        threads.execute(
+                () -> {
+                    try {
+                        answers.complete(client.fetch(address, ranks));
+                    } catch (RuntimeException | Error e) {
+                        answers.completeExceptionally(e);
+                    }
+                });
+        return new Handshake(address, nowNanos, namedEpoch, covered, answers);
     }
 }

@@ -9,7 +9,6 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -186,16 +185,16 @@ final class RemoteEngines {
                             handshake.namedEpoch(),
                             config,
                             local.regions());
-            handshake.waiting().forEach(WaitingRead::markAsked);
+            handshake.covered().forEach(WaitingRead::markAsked);
             LoadedEngine usable = engine.usable();
             if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
                 engine.fetched = fetched;
             }
         } catch (CompletionException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
-            handshakeFailed(engine, handshake.waiting(), String.valueOf(cause.getMessage()));
+            handshakeFailed(engine, handshake.covered(), String.valueOf(cause.getMessage()));
         } catch (ConnectorException e) {
-            handshakeFailed(engine, handshake.waiting(), String.valueOf(e.getMessage()));
+            handshakeFailed(engine, handshake.covered(), String.valueOf(e.getMessage()));
         }
     }
 
@@ -301,21 +300,13 @@ final class RemoteEngines {
 
     private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
         SideChannelAddress address = new SideChannelAddress(host, port);
-        List<WaitingRead> waiting = Handshake.at(address, engine.waiting);
-        CompletableFuture<List<byte[]>> answers = new CompletableFuture<>();
-        engine.handshake =
-                new Handshake(address, nowNanos, Handshake.newestEpoch(waiting), waiting, answers);
         try {
-            handshakes.execute(
-                    () -> {
-                        try {
-                            answers.complete(client.fetch(address, sourceRanks));
-                        } catch (RuntimeException | Error e) {
-                            answers.completeExceptionally(e);
-                        }
-                    });
+            engine.handshake =
+                    Handshake.start(
+                            address, sourceRanks, engine.waiting, nowNanos, client, handshakes);
         } catch (RejectedExecutionException e) {
-            engine.handshake = null;
+            List<WaitingRead> waiting =
+                    engine.waiting.stream().filter(read -> read.names(address)).toList();
             handshakeFailed(engine, waiting, "too many handshakes are pending");
         }
     }

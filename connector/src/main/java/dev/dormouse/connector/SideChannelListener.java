@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.time.Duration;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -26,10 +27,12 @@ final class SideChannelListener implements SideChannel {
     private static final int MAX_CONNECTIONS = 256;
     private static final int MAX_MESSAGE_BYTES = 256;
     private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
     private final LongSupplier nanoClock;
     private final ServerSocket server;
+    private final Thread acceptor;
     private final Set<Socket> connections = new LinkedHashSet<>();
     private volatile Map<RankId, byte[]> payloads = Map.of();
 
@@ -42,7 +45,9 @@ final class SideChannelListener implements SideChannel {
     SideChannelListener(SideChannelAddress address, LongSupplier nanoClock) {
         this.nanoClock = nanoClock;
         this.server = bind(address);
-        Thread.ofPlatform().name("dormouse-side-channel").daemon().start(this::accept);
+        this.acceptor =
+                Thread.ofPlatform().name("dormouse-side-channel").daemon().unstarted(this::accept);
+        acceptor.start();
     }
 
     @Override
@@ -60,6 +65,11 @@ final class SideChannelListener implements SideChannel {
         closeQuietly(server);
         synchronized (connections) {
             connections.forEach(SideChannelListener::closeQuietly);
+        }
+        try { // the port is free only when nobody waits in accept
+            boolean _ = acceptor.join(CLOSE_LIMIT);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 

@@ -298,7 +298,10 @@ final class PullReadTest {
                         new PeerMessage("x", new byte[] {(byte) 0xff, (byte) 0xfe}));
         world.settle();
         assertThat(p.statistics().malformedNotifications()).isEqualTo(8);
-        aPromptIsReadAndItsHolderFreesTheBlocks();
+        KvTransferParams params = p.prefill("p1", 4, new int[] {0}, 1);
+        d.decode("d1", 4, params, new int[] {2});
+        world.settle();
+        assertThat(p.sent()).containsExactly("p1");
     }
 
     @Test

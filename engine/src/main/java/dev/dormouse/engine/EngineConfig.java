@@ -15,6 +15,8 @@ import dev.dormouse.model.KvType;
  * @param maxWaiting requests that may be there beyond {@code maxSequences}; more are refused
  * @param prefixCaching whether prefixes are kept and shared
  * @param sleepMode whether memory may be given back
+ * @param holdRequestsWhileAsleep whether requests that arrive while it cannot take any wait instead
+ *     of being refused
  * @param recomputeFailedLoads what becomes of a request whose KV cannot be read: true recomputes
  *     its prompt, false fails it
  * @param poisonWokenMemory fills woken memory with a pattern, so that a read of what was never
@@ -31,6 +33,7 @@ public record EngineConfig(
         int maxWaiting,
         boolean prefixCaching,
         boolean sleepMode,
+        boolean holdRequestsWhileAsleep,
         boolean recomputeFailedLoads,
         boolean poisonWokenMemory) {
     /** Checks the ranges; the message names the option as {@code dormouse serve} spells it. */

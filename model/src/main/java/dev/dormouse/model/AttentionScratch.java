@@ -20,7 +20,6 @@ final class AttentionScratch {
     final float[] values;
     final float[] scores = new float[BlockedRows.GROUP * TILE];
     final float[] product = new float[BlockedRows.GROUP * TILE];
-    final float[] statistics = new float[2];
     final float[] oldWeights = new float[BlockedRows.GROUP];
     final float[] newWeights = new float[BlockedRows.GROUP];
     final float[] ownState;

@@ -34,6 +34,7 @@ final class KvWriter {
     /** Rounds to the nearest, ties to even; a NaN stays one. */
     private static short narrow(float value) {
         int bits = Float.floatToIntBits(value);
-        return (short) (Float.isNaN(value) ? bits >>> 16 : bits + 0x7FFF + (bits >>> 16 & 1) >>> 16);
+        return (short)
+                (Float.isNaN(value) ? bits >>> 16 : (bits + 0x7FFF + ((bits >>> 16) & 1)) >>> 16);
     }
 }

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The transformer, layer by layer, for all rows of a step at once.
  *
- * <p>Buffers grow with the rows of a step and are reused. Between two multiplications every row goes
- * its own way, so threads share the rows.
+ * <p>Buffers grow with the rows of a step and are reused. Between two multiplications every row
+ * goes its own way, so threads share the rows.
  */
 final class LlamaForward {
     /** Rows handed to a thread at once; fewer are not worth waking one. */
@@ -52,8 +52,7 @@ final class LlamaForward {
     private final ComputeThreads.Work blockWork = this::blockRows;
     private final ComputeThreads.Work gateWork = this::gateRows;
 
-    LlamaForward(
-            ModelConfig config, LlamaWeights layout, Kernels kernels, ComputeThreads threads) {
+    LlamaForward(ModelConfig config, LlamaWeights layout, Kernels kernels, ComputeThreads threads) {
         this.config = config;
         this.layout = layout;
         this.kernels = kernels;

@@ -108,7 +108,8 @@ public final class LlamaModel implements LanguageModel {
     private void requireShared(String what, MemorySegment segment) {
         if (!segment.scope().isAlive() || !threads.allThreads(segment::isAccessibleBy)) {
             throw new IllegalArgumentException(
-                    what + ": not alive, or not accessible by the compute threads; use a shared arena");
+                    what
+                            + ": not alive, or not accessible by the compute threads; use a shared arena");
         }
     }
 

@@ -5,6 +5,7 @@ import static dev.dormouse.model.kernel.Kernels.TILE;
 import dev.dormouse.model.kernel.BlockedRows;
 import dev.dormouse.model.kernel.ComputeThreads;
 import dev.dormouse.model.kernel.Kernels;
+import dev.dormouse.model.kernel.Lanes;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -197,35 +198,25 @@ final class PagedAttention {
     private void attendGroup(int group, int distance, AttentionScratch s) {
         int first = group * BlockedRows.GROUP;
         int rows = s.queries.rowsOf(group);
-        score(first, rows, s);
+        int blocks = config.headDimension() / TILE;
+        int start = s.queries.index(first, 0);
+        int stride = s.queries.index(0, 1);
+        kernels.product(s.keys, 0, blocks, s.queries.values(), start, stride, rows, s.scores);
         for (int r = 0; r < rows; r++) {
             int count = Math.min(TILE, distance + (first + r) / queriesPerKvHead + 1);
             if (count > 0) {
-                kernels.softmax(s.scores, r * TILE, count, s.statistics, 0);
-                s.weigh(first + r, r, s.statistics[0], s.statistics[1]);
+                float maximum = kernels.softmax(s.scores, r * TILE, count);
+                s.weigh(first + r, r, maximum, Lanes.sum(s.scores, r * TILE));
             } else {
                 Arrays.fill(s.scores, r * TILE, (r + 1) * TILE, 0.0f);
                 s.keep(r);
             }
         }
-        for (int b = 0; b < config.headDimension() / TILE; b++) {
-            kernels.product(s.values, b * TILE * TILE, s.scores, 0, rows, s.product);
+        for (int b = 0; b < blocks; b++) {
+            kernels.product(s.values, b * TILE * TILE, 1, s.scores, 0, 0, rows, s.product);
             for (int r = 0; r < rows; r++) {
                 int sum = s.sumIndex(first + r, b);
-                kernels.merge(
-                        s.state, sum, s.product, r * TILE, s.oldWeights[r], s.newWeights[r]);
-            }
-        }
-    }
-
-    private void score(int first, int rows, AttentionScratch s) {
-        float[] x = s.queries.values();
-        kernels.product(s.keys, 0, x, s.queries.index(first, 0), rows, s.scores);
-        for (int b = 1; b < config.headDimension() / TILE; b++) {
-            kernels.product(
-                    s.keys, b * TILE * TILE, x, s.queries.index(first, b), rows, s.product);
-            for (int r = 0; r < rows; r++) {
-                kernels.merge(s.scores, r * TILE, s.product, r * TILE, 1.0f, 1.0f);
+                kernels.merge(s.state, sum, s.product, r * TILE, s.oldWeights[r], s.newWeights[r]);
             }
         }
     }

@@ -12,8 +12,7 @@ import java.util.List;
  * @param logitRows the rows whose logits were asked for, ascending
  */
 @SuppressWarnings("ArrayRecordComponent") // private to one step of the forward pass
-record StepBatch(
-        List<SequenceChunk> chunks, int[] firstRows, int[] chunkOfRow, int[] logitRows) {
+record StepBatch(List<SequenceChunk> chunks, int[] firstRows, int[] chunkOfRow, int[] logitRows) {
 
     /**
      * Checks everything that the forward pass relies on.

@@ -2,7 +2,6 @@ package dev.dormouse.nixl;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -40,9 +39,9 @@ public final class NixlAgent implements AutoCloseable {
     private long lastId;
     private boolean open = true;
 
-    private NixlAgent(NixlAgentConfig config) {
+    private NixlAgent(NixlAgentConfig config, NativeAgent nativeAgent) {
         this.config = config;
-        this.nativeAgent = NativeAgent.create(config);
+        this.nativeAgent = nativeAgent;
         this.plugins = new NativePlugins(nativeAgent);
         this.transfers = new NativeTransfers(nativeAgent);
         this.notifications = new NativeNotifications(nativeAgent, config.maxNotificationBytes());
@@ -54,7 +53,13 @@ public final class NixlAgent implements AutoCloseable {
      * @throws dev.dormouse.foreign.NativeLibraryException when NIXL is not there, with the remedy
      */
     public static NixlAgent create(NixlAgentConfig config) {
-        return new NixlAgent(config);
+        NativeAgent nativeAgent = NativeAgent.create(config);
+        try {
+            return new NixlAgent(config, nativeAgent);
+        } catch (RuntimeException | Error e) {
+            nativeAgent.destroy();
+            throw e;
+        }
     }
 
     /** The agent's name. */
@@ -113,28 +118,7 @@ public final class NixlAgent implements AutoCloseable {
     public Registration register(MemoryType type, List<MemoryRange> ranges) {
         synchronized (lock) {
             requireOpen("register memory");
-            List<MemoryRange> copy = List.copyOf(ranges);
-            if (!type.isAddressable() || copy.isEmpty()) {
-                throw new IllegalArgumentException(
-                        "register memory refused: type=" + type + " ranges=" + copy.size());
-            }
-            for (MemoryRange range : copy) {
-                if (!range.segment().scope().isAlive()) {
-                    throw new IllegalStateException(
-                            "register memory refused: " + range + " is closed");
-                }
-            }
-            registered.checkFree(type, copy);
-            MemorySegment list = nativeAgent.rangeList(type, copy);
-            try {
-                nativeAgent.register(list, type + " " + copy);
-            } catch (NixlStatusException e) {
-                nativeAgent.freeRanges(list);
-                throw e;
-            }
-            Registration registration = new Registration(this, type, copy, list);
-            registered.add(type, copy, registration);
-            return registration;
+            return Registration.create(this, registered, type, List.copyOf(ranges));
         }
     }
 
@@ -155,22 +139,7 @@ public final class NixlAgent implements AutoCloseable {
     public byte[] partialMetadata(List<Registration> registrations) {
         synchronized (lock) {
             requireOpen("get partial local metadata");
-            List<MemoryRange> ranges = new ArrayList<>();
-            for (Registration registration : registrations) {
-                registration.requireUsableBy(this, "get partial local metadata");
-                ranges.addAll(registration.ranges());
-            }
-            if (registrations.stream().map(Registration::type).distinct().count() != 1) {
-                throw new IllegalArgumentException(
-                        "get partial local metadata refused: not one kind of memory: "
-                                + registrations);
-            }
-            MemorySegment list = nativeAgent.rangeList(registrations.getFirst().type(), ranges);
-            try {
-                return nativeAgent.partialMetadata(list, registrations.toString());
-            } finally {
-                nativeAgent.freeRanges(list);
-            }
+            return Registration.partialMetadata(this, List.copyOf(registrations));
         }
     }
 
@@ -189,28 +158,7 @@ public final class NixlAgent implements AutoCloseable {
     public RemoteAgent load(byte[] metadata) {
         synchronized (lock) {
             requireOpen("load remote metadata");
-            AgentMetadata parsed = readMetadata(metadata);
-            Optional<RemoteAgent> loaded = remote(parsed.agent());
-            if (loaded.isPresent()) {
-                throw new IllegalStateException(
-                        "load remote metadata refused: "
-                                + loaded.get()
-                                + " is loaded; close it first");
-            }
-            if (parsed.agent().equals(name())) {
-                throw new MetadataException(name(), parsed.agent(), "it is this agent's own");
-            }
-            if (Collections.disjoint(parsed.connections().keySet(), backends.keySet())) {
-                throw new MetadataException(
-                        name(),
-                        parsed.agent(),
-                        "no common backend: peer has "
-                                + parsed.connections().keySet()
-                                + ", this agent "
-                                + backends.keySet());
-            }
-            nativeAgent.load(metadata, parsed.agent());
-            return new RemoteAgent(this, parsed);
+            return RemoteAgent.load(this, metadata);
         }
     }
 
@@ -368,8 +316,8 @@ public final class NixlAgent implements AutoCloseable {
         }
     }
 
-    boolean hasBackend(String plugin) {
-        return backends.containsKey(plugin);
+    Set<String> backends() {
+        return backends.keySet();
     }
 
     AgentMetadata readMetadata(byte[] metadata) {
@@ -382,12 +330,6 @@ public final class NixlAgent implements AutoCloseable {
                     "notification refused: bytes=%d are more than %d"
                             .formatted(message.length, config.maxNotificationBytes()));
         }
-    }
-
-    void deregister(Registration registration, MemorySegment list) {
-        nativeAgent.deregister(list, registration.toString());
-        nativeAgent.freeRanges(list);
-        registered.remove(registration.type(), registration.ranges());
     }
 
     void abandon(Transfer transfer) {

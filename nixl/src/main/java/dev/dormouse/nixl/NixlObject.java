@@ -18,15 +18,17 @@ abstract sealed class NixlObject implements AutoCloseable
     final NixlAgent agent;
     private final long id;
     private final List<NixlObject> parents;
-    private Set<NixlObject> children = Set.of();
+    private final Set<NixlObject> children;
     private boolean open = true;
 
     NixlObject(NixlAgent agent, List<? extends NixlObject> parents) {
         this.agent = agent;
         this.id = agent.attach(this);
         this.parents = List.copyOf(parents);
+        // nothing is built on a transfer, and there are many
+        this.children = this instanceof Transfer ? Set.of() : new LinkedHashSet<>();
         for (NixlObject parent : this.parents) {
-            parent.addChild(this);
+            parent.children.add(this);
         }
     }
 
@@ -67,7 +69,7 @@ abstract sealed class NixlObject implements AutoCloseable
         }
     }
 
-    /** Whether it can still be used. */
+    /** Whether its native part is still there; a transfer that was closed while active keeps it. */
     public boolean isOpen() {
         synchronized (agent.lock) {
             return open;
@@ -111,13 +113,6 @@ abstract sealed class NixlObject implements AutoCloseable
     @Override
     public String toString() {
         return kind() + "#" + id;
-    }
-
-    private void addChild(NixlObject child) {
-        if (children.isEmpty()) {
-            children = new LinkedHashSet<>();
-        }
-        children.add(child);
     }
 
     private String nameChildren() {

@@ -3,9 +3,11 @@ package dev.dormouse.nixl;
 import dev.dormouse.nixl.AgentMetadata.Opaque;
 import dev.dormouse.nixl.AgentMetadata.SectionKey;
 import java.lang.foreign.MemorySegment;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * A peer whose metadata is loaded.
@@ -20,11 +22,35 @@ public final class RemoteAgent extends NixlObject {
     private final Map<SectionKey, Opaque> sections;
     private boolean lost;
 
-    RemoteAgent(NixlAgent agent, AgentMetadata metadata) {
+    private RemoteAgent(NixlAgent agent, AgentMetadata metadata) {
         super(agent, List.of());
         this.name = metadata.agent();
         this.connections = Map.copyOf(metadata.connections());
         this.sections = new HashMap<>(metadata.sections());
+    }
+
+    /** Checks and loads the metadata of a peer that is not loaded. */
+    static RemoteAgent load(NixlAgent agent, byte[] metadata) {
+        AgentMetadata parsed = agent.readMetadata(metadata);
+        Optional<RemoteAgent> loaded = agent.remote(parsed.agent());
+        if (loaded.isPresent()) {
+            throw new IllegalStateException(
+                    "load remote metadata refused: " + loaded.get() + " is loaded; close it first");
+        }
+        if (parsed.agent().equals(agent.name())) {
+            throw new MetadataException(agent.name(), parsed.agent(), "it is this agent's own");
+        }
+        if (Collections.disjoint(parsed.connections().keySet(), agent.backends())) {
+            throw new MetadataException(
+                    agent.name(),
+                    parsed.agent(),
+                    "no common backend: peer has "
+                            + parsed.connections().keySet()
+                            + ", this agent "
+                            + agent.backends());
+        }
+        agent.nativeAgent.load(metadata, parsed.agent());
+        return new RemoteAgent(agent, parsed);
     }
 
     /** The peer's name. */
@@ -49,7 +75,9 @@ public final class RemoteAgent extends NixlObject {
      * <p>NIXL tells sections apart by address, length and device id. When one that is loaded comes
      * again with another key, NIXL refuses and, in doing so, destroys the peer for good; so that is
      * refused here first. A peer in host memory avoids it by registering under a fresh device id;
-     * otherwise close this object and load the metadata anew.
+     * otherwise close this object and load the metadata anew. Sections loaded before stay, a few
+     * KiB each, and so does access under their device ids: it is for the caller to use the new ones
+     * only.
      *
      * @param metadata partial or full metadata of this peer
      * @throws MetadataException when it is malformed, of another peer, or would harm what is loaded
@@ -173,7 +201,7 @@ public final class RemoteAgent extends NixlObject {
 
     private void checkConnection(String backend, Opaque connection) {
         Opaque loaded = connections.get(backend);
-        if (agent.hasBackend(backend) && (loaded == null || !connection.equals(loaded))) {
+        if (agent.backends().contains(backend) && (loaded == null || !connection.equals(loaded))) {
             throw new MetadataException(
                     agent.name(),
                     name,
@@ -183,7 +211,9 @@ public final class RemoteAgent extends NixlObject {
 
     private void checkSection(SectionKey key, Opaque remoteKey) {
         Opaque loaded = sections.get(key);
-        if (agent.hasBackend(key.backend()) && loaded != null && !loaded.equals(remoteKey)) {
+        if (agent.backends().contains(key.backend())
+                && loaded != null
+                && !loaded.equals(remoteKey)) {
             throw new MetadataException(
                     agent.name(),
                     name,

@@ -302,6 +302,12 @@ class MisuseTest {
                     .hasMessageContaining("no common backend: peer has [UCX], this agent []");
             assertThatThrownBy(third::localMetadata).isInstanceOf(NixlStatusException.class);
         }
+        NixlAgentConfig strict = NixlAgentConfig.builder("strict").maxMetadataBytes(100).build();
+        try (NixlAgent fourth = NixlAgent.create(strict)) {
+            assertThatThrownBy(() -> fourth.load(other.localMetadata()))
+                    .isInstanceOf(MetadataException.class)
+                    .hasMessageContaining("bytes are more than 100");
+        }
     }
 
     @Test

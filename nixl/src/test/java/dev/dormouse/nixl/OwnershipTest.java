@@ -94,11 +94,13 @@ class OwnershipTest {
 
     @Test
     void aTransferInProgressIsReleasedOnlyAfterItsEnd() {
-        RemoteAgent remote = agent.load(peer.askBytes("metadata"));
-        LocalList local = agent.prepare(region.blocks(1 << 16, 16));
-        RemoteList from = remote.prepare(peer.blocks(1 << 16, 16, 0));
+        byte[] metadata = peer.askBytes("metadata");
+        BlockList blocks = peer.blocks(1 << 16, 16, 0);
         peer.ask("fill 9");
+        LocalList local = agent.prepare(region.blocks(1 << 16, 16));
         peer.freeze();
+        RemoteAgent remote = agent.load(metadata); // no connection before the thaw
+        RemoteList from = remote.prepare(blocks);
         Transfer read = agent.createTransfer(TransferOperation.READ, local, ALL, from, ALL);
         try {
             assertThat(read.post()).isInstanceOf(TransferState.InProgress.class);
@@ -131,11 +133,12 @@ class OwnershipTest {
 
     @Test
     void theAgentClosesOverATransferThatNeverEnds() {
-        RemoteAgent remote = agent.load(peer.askBytes("metadata"));
+        byte[] metadata = peer.askBytes("metadata");
+        BlockList blocks = peer.blocks(1 << 16, 16, 0);
         LocalList local = agent.prepare(region.blocks(1 << 16, 16));
-        RemoteList from = remote.prepare(peer.blocks(1 << 16, 16, 0));
         peer.freeze();
         try {
+            RemoteList from = agent.load(metadata).prepare(blocks);
             Transfer read = agent.createTransfer(TransferOperation.READ, local, ALL, from, ALL);
             assertThat(read.post()).isInstanceOf(TransferState.InProgress.class);
 

@@ -50,15 +50,16 @@ final class HealthMonitor implements AutoCloseable {
     }
 
     private void watch(Engine engine) {
+        Engine.Health reported = engine.health();
         try {
             do {
-                Engine.Health before = engine.health();
                 Engine.Health now = check(engine);
                 if (stopped.getCount() == 0) {
                     return;
                 }
                 engine.health(now);
-                if (!now.equals(before)) {
+                if (!now.equals(reported)) {
+                    reported = now;
                     LOGGER.log(
                             now.healthy() ? Level.INFO : Level.WARNING,
                             "engine health changed: engine={0} healthy={1} detail=\"{2}\"",

@@ -48,7 +48,9 @@ final class ResponseRelay {
             response.send();
             return outcome;
         }
-        metrics.firstByte(call.start());
+        if (leg.role() == Role.DECODE && outcome == Outcome.OK) {
+            metrics.firstByte(call.start());
+        }
         return eventStream(head)
                 ? relayEvents(leg.timeout(), call, buffer, count, outcome, response.outputStream())
                 : relayBytes(leg.timeout(), call, buffer, count, outcome, head, response);

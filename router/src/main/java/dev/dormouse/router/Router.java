@@ -44,7 +44,7 @@ public final class Router implements AutoCloseable {
     /**
      * Starts to listen; engines need not be up yet.
      *
-     * @throws RouterException if the address cannot be bound
+     * @throws RouterException if the address is unknown or cannot be bound
      */
     public static Router start(RouterConfig config) {
         Deque<AutoCloseable> owned = new ArrayDeque<>();
@@ -63,7 +63,10 @@ public final class Router implements AutoCloseable {
             if (unclosed != null) {
                 e.addSuppressed(unclosed);
             }
-            throw e;
+            throw e instanceof RouterException
+                    ? e
+                    : new RouterException(
+                            "router cannot start on " + config.host() + ":" + config.port(), e);
         }
     }
 

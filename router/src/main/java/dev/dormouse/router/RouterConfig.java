@@ -13,13 +13,14 @@ import java.util.List;
  * @param prefillEngines base URLs of the prefill engines, at least one
  * @param decodeEngines base URLs of the decode engines, at least one
  * @param connectTimeout bound of a TCP connect to an engine, and of a health check
- * @param prefillTimeout bound of the wait for a prefill engine's answer
+ * @param prefillTimeout bound of each wait for a prefill engine: until its answer starts, and until
+ *     it is whole
  * @param decodeTimeout longest silence of a decode engine: before its answer starts and between two
  *     pieces of it
  * @param clientTimeout bound of every wait for a client: for its next request, its whole body, or
  *     room to write
  * @param healthInterval pause between two health checks of an engine
- * @param maxBodyBytes largest request body, and largest answer of a prefill engine
+ * @param maxBodyBytes largest request body, and largest answer of a prefill engine; at most 1 GiB
  * @param maxRequestsInFlight completions served at a time; more are refused with 503
  */
 public record RouterConfig(
@@ -34,6 +35,7 @@ public record RouterConfig(
         Duration healthInterval,
         int maxBodyBytes,
         int maxRequestsInFlight) {
+    private static final int MAX_BODY_BYTES = 1 << 30;
 
     /**
      * Checks and copies.
@@ -52,6 +54,10 @@ public record RouterConfig(
         positive("client timeout", clientTimeout);
         positive("health interval", healthInterval);
         positive("body limit in bytes", maxBodyBytes);
+        if (maxBodyBytes > MAX_BODY_BYTES) {
+            throw new RouterException(
+                    "router's body limit " + maxBodyBytes + " is above " + MAX_BODY_BYTES);
+        }
         positive("limit of requests in flight", maxRequestsInFlight);
     }
 

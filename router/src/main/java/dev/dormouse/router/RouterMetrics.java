@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
@@ -100,8 +101,8 @@ final class RouterMetrics implements AutoCloseable {
     void legEnded(Engine engine, Outcome outcome, LegStart start) {
         inFlight(engine.role()).decrementAndGet();
         legRequests(engine, start.endpoint(), outcome).increment();
-        Timer times = legTimes.get(engine.role());
-        if (times != null && outcome == Outcome.OK && start.endpoint() != Endpoint.MODELS) {
+        if (outcome == Outcome.OK && start.endpoint() != Endpoint.MODELS) {
+            Timer times = Objects.requireNonNull(legTimes.get(engine.role()));
             times.record(Duration.ofNanos(nanoClock.getAsLong() - start.nanos()));
         }
     }
@@ -134,7 +135,7 @@ final class RouterMetrics implements AutoCloseable {
     }
 
     private AtomicInteger inFlight(Role role) {
-        return legsInFlight.computeIfAbsent(role, _ -> new AtomicInteger());
+        return Objects.requireNonNull(legsInFlight.get(role));
     }
 
     private Counter requests(Endpoint endpoint, Outcome outcome) {

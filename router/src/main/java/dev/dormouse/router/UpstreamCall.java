@@ -90,12 +90,7 @@ final class UpstreamCall implements AutoCloseable {
      * @throws UpstreamFailure if the engine breaks off or stays silent for {@code limit}
      */
     int read(byte[] into, Duration limit) throws UpstreamFailure {
-        try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
-            return openBody().read(into);
-        } catch (IOException e) {
-            Outcome reason = aborted.get();
-            throw fail(reason == null ? Outcome.BROKEN : reason, limit);
-        }
+        return within(limit, stream -> stream.read(into));
     }
 
     /**
@@ -104,12 +99,33 @@ final class UpstreamCall implements AutoCloseable {
      * @throws UpstreamFailure if the engine breaks off or is not done within {@code limit}
      */
     byte[] readUpTo(int maxBytes, Duration limit) throws UpstreamFailure {
+        return within(limit, stream -> stream.readNBytes(maxBytes));
+    }
+
+    /** Something that reads the body. */
+    @FunctionalInterface
+    private interface Reading<T> {
+        T from(InputStream stream) throws IOException;
+    }
+
+    private <T> T within(Duration limit, Reading<T> reading) throws UpstreamFailure {
+        InputStream stream = body;
+        if (stream == null) {
+            throw new IllegalStateException("body read before its head: " + engine.name());
+        }
+        T result;
         try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
-            return openBody().readNBytes(maxBytes);
+            result = reading.from(stream);
         } catch (IOException e) {
             Outcome reason = aborted.get();
             throw fail(reason == null ? Outcome.BROKEN : reason, limit);
         }
+        // A stream closed by abort must not pass as one that ended.
+        Outcome reason = aborted.get();
+        if (reason != null) {
+            throw fail(reason, limit);
+        }
+        return result;
     }
 
     /** Breaks the exchange off; the thread that uses it fails with {@code reason}. */
@@ -154,14 +170,6 @@ final class UpstreamCall implements AutoCloseable {
     private Outcome abortReason() {
         Outcome reason = aborted.get();
         return reason == null ? Outcome.CANCELLED : reason;
-    }
-
-    private InputStream openBody() {
-        InputStream stream = body;
-        if (stream == null) {
-            throw new IllegalStateException("body read before its head: " + engine.name());
-        }
-        return stream;
     }
 
     private void closeBody() {

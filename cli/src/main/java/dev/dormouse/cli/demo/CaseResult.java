@@ -16,7 +16,7 @@ import java.util.stream.Stream;
  * @param wokenMiB the most that they held after a wake
  * @param failedTransfers reads, handshakes and notifications that failed
  * @param remoteReads prompts that the decode engine read
- * @param recomputedTokens prompt tokens that the decode engine computed beyond each prompt's last
+ * @param recomputedTokens prompt tokens that the decode engine computed itself
  * @param handshakesPerWake handshakes per wake that restored a KV cache
  * @param firstRequestMillis the slowest first request after a wake
  * @param controlMillis the median request of the awake control

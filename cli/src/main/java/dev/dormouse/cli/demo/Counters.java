@@ -10,7 +10,8 @@ import java.util.stream.Collectors;
  * @param reads remote reads that succeeded
  * @param handshakes handshakes that succeeded
  * @param failedTransfers reads, handshakes and notifications that failed
- * @param computedPromptTokens prompt tokens whose KV the engine computed itself
+ * @param computedPromptTokens prompt tokens whose KV the engine computed itself; a prompt whose KV
+ *     was read counts none, although its last token is computed
  */
 record Counters(long reads, long handshakes, long failedTransfers, long computedPromptTokens) {
     private static final Pattern SAMPLE =

@@ -72,7 +72,7 @@ final class Demo {
                 0,
                 decode.failedTransfers(),
                 decode.reads(),
-                decode.computedPromptTokens() - checked,
+                decode.computedPromptTokens(),
                 decode.handshakes(),
                 check.millis().getFirst(),
                 check.medianMillis(),

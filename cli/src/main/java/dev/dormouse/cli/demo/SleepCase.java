@@ -101,7 +101,7 @@ final class SleepCase {
                 wokenMiB,
                 decode.failedTransfers() + prefill.failedTransfers(),
                 decode.reads(),
-                decode.computedPromptTokens() - checked - backgroundRequests,
+                decode.computedPromptTokens(),
                 decode.handshakes() / (double) cycles,
                 firstRequestMillis,
                 controlMillis,

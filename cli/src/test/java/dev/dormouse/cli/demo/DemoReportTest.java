@@ -64,7 +64,7 @@ class DemoReportTest {
     void everyKindOfFaultIsComplainedAbout() {
         Judgement judgement = new Judgement();
         judgement.outputs(10, 9);
-        judgement.transfers(new Counters(9, 1, 1, 300), new Counters(0, 0, 0, 0), 10);
+        judgement.transfers(new Counters(9, 1, 1, 290), new Counters(0, 0, 0, 0), 10);
         judgement.handshakes(2, 1);
         judgement.memory(500, 300, 500, 256);
         judgement.memory(500, 240, 600, 256);
@@ -85,7 +85,7 @@ class DemoReportTest {
     void aSoundCaseIsNotComplainedAbout() {
         Judgement judgement = new Judgement();
         judgement.outputs(10, 10);
-        judgement.transfers(new Counters(10, 1, 0, 10), new Counters(0, 0, 0, 3000), 10);
+        judgement.transfers(new Counters(10, 1, 0, 0), new Counters(0, 0, 0, 3000), 10);
         judgement.handshakes(1, 1);
         judgement.memory(500, 245, 502, 256);
         judgement.errors(0, 20);

@@ -9,7 +9,6 @@ import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
-import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
@@ -42,6 +41,7 @@ final class EngineCore {
     record Parts(
             Inbox inbox,
             Intake intake,
+            Lobby lobby,
             Scheduler scheduler,
             RemoteKv remote,
             List<Worker> workers,
@@ -71,6 +71,7 @@ final class EngineCore {
      */
     int step() {
         int work = takeCommands();
+        emptyLobby();
         if (parts.life().phase() == EngineState.Phase.FAILED) {
             return work + (parts.transitions().advance() ? 1 : 0);
         }
@@ -122,6 +123,7 @@ final class EngineCore {
         parts.transitions().close();
         Cleanup cleanup = new Cleanup();
         cleanup.run(parts.scheduler()::abortAll);
+        cleanup.run(this::emptyLobby);
         for (Command command : parts.inbox().close()) {
             cleanup.run(() -> refuse(command));
         }
@@ -143,6 +145,7 @@ final class EngineCore {
         parts.transitions().fail();
         try {
             parts.scheduler().failAll("the engine has failed; restart it");
+            emptyLobby();
             parts.statistics().refresh();
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, "could not fail all requests", e);
@@ -157,7 +160,7 @@ final class EngineCore {
         List<Command> commands = parts.inbox().takeAll();
         for (Command command : commands) {
             switch (command) {
-                case Command.Submit submit -> submit(submit.request(), submit.listener());
+                case Command.Submit submit -> submit(submit);
                 case Command.Abort abort -> abort(abort.requestId());
                 case Command.Change change -> parts.transitions().enqueue(change);
                 case Command.Close _ -> closing = true;
@@ -166,39 +169,62 @@ final class EngineCore {
         return commands.size();
     }
 
-    private void submit(GenerationRequest request, GenerationListener listener) {
+    private void submit(Command.Submit submit) {
+        GenerationRequest request = submit.request();
         String refusal = parts.life().refusal();
-        if (refusal != null) {
-            Sequence.tellRefused(listener, request.id(), FailureKind.UNAVAILABLE, refusal);
+        String fault = parts.intake().fault(request);
+        if (fault != null) {
+            parts.remote().onRefused(parts.intake().identify(request));
+            Sequence.tellRefused(
+                    submit.listener(), request.id(), FailureKind.INVALID_REQUEST, fault);
+        } else if (refusal == null) {
+            parts.scheduler().add(parts.intake().accept(request, submit.listener()));
+        } else if (parts.life().holdsRequests()) {
+            parts.lobby().enter(submit);
+        } else {
+            refuse(submit, refusal);
+        }
+    }
+
+    /** Takes in who waited for the engine to wake, or sends them away if it never will. */
+    private void emptyLobby() {
+        String refusal = parts.life().refusal();
+        if (refusal != null && parts.life().holdsRequests()) {
             return;
         }
-        String fault = parts.intake().fault(request);
-        if (fault == null) {
-            parts.scheduler().add(parts.intake().accept(request, listener));
-        } else {
-            parts.remote().onRefused(parts.intake().identify(request));
-            Sequence.tellRefused(listener, request.id(), FailureKind.INVALID_REQUEST, fault);
+        for (Command.Submit submit : parts.lobby().leave()) {
+            if (refusal == null) {
+                Sequence sequence = parts.intake().accept(submit.request(), submit.listener());
+                // Nobody renewed its lease meanwhile: what it would read may be another prompt's.
+                sequence.forbidRemoteRead();
+                parts.scheduler().add(sequence);
+            } else {
+                refuse(submit, refusal);
+            }
         }
     }
 
     private void abort(String requestId) {
         Sequence sequence = parts.scheduler().find(requestId);
+        Command.@Nullable Submit waiting = parts.lobby().remove(requestId);
         if (sequence != null) {
             parts.scheduler().abort(sequence);
+        } else if (waiting != null) {
+            parts.intake().accept(waiting.request(), waiting.listener()).tellAborted(null);
         }
     }
 
     private void refuse(Command command) {
         switch (command) {
-            case Command.Submit submit ->
-                    Sequence.tellRefused(
-                            submit.listener(),
-                            submit.request().id(),
-                            FailureKind.UNAVAILABLE,
-                            "the engine is closed");
+            case Command.Submit submit -> refuse(submit, "the engine is closed");
             case Command.Change change -> Transitions.refuseClosed(change);
             case Command.Abort _, Command.Close _ -> {}
         }
+    }
+
+    private static void refuse(Command.Submit submit, String why) {
+        Sequence.tellRefused(
+                submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
     }
 
     private int takeReports() {

@@ -126,12 +126,13 @@ public final class Engines {
         @Nullable SchedulerConnector scheduling = connector == null ? null : connector.scheduler();
         RemoteKv remote = new RemoteKv(scheduling, blocks);
         Scheduler scheduler = new Scheduler(config, blocks, remote, counters);
+        Lobby lobby = new Lobby();
         StatisticsBoard statistics =
                 new StatisticsBoard(
-                        () -> snapshot(scheduler, remote, blocks, counters, scheduling));
+                        () -> snapshot(scheduler, lobby, remote, blocks, counters, scheduling));
         SleepCoordinator coordinator =
                 new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
-        Lifecycle life = new Lifecycle(scheduler, coordinator);
+        Lifecycle life = new Lifecycle(scheduler, coordinator, config.holdRequestsWhileAsleep());
         Transitions transitions =
                 new Transitions(
                         config.sleepMode(),
@@ -154,6 +155,7 @@ public final class Engines {
                         new EngineCore.Parts(
                                 inbox,
                                 intake,
+                                lobby,
                                 scheduler,
                                 remote,
                                 workers,
@@ -176,13 +178,14 @@ public final class Engines {
 
     private static StatisticsBoard.Snapshot snapshot(
             Scheduler scheduler,
+            Lobby lobby,
             RemoteKv remote,
             BlockManager blocks,
             Counters counters,
             @Nullable SchedulerConnector connector) {
         return new StatisticsBoard.Snapshot(
                 scheduler.runningCount(),
-                scheduler.waitingCount(),
+                scheduler.waitingCount() + lobby.size(),
                 remote.receivingCount(),
                 remote.heldCount(),
                 blocks.blocks(),

@@ -16,13 +16,20 @@ import org.jspecify.annotations.Nullable;
 final class Lifecycle {
     private final Scheduler scheduler;
     private final SleepCoordinator coordinator;
+    private final boolean holdsRequests;
     private final EnumSet<WakeTag> asleep = EnumSet.noneOf(WakeTag.class);
     private Phase phase = Phase.AWAKE;
     private Admission admission = Admission.OPEN;
     private volatile EngineState state = new EngineState(Phase.AWAKE, 0, Set.of(), false);
     private volatile @Nullable String refusal;
 
-    Lifecycle(Scheduler scheduler, SleepCoordinator coordinator) {
+    /**
+     * Awake.
+     *
+     * @param holdsRequests whether requests that cannot be taken now wait for a wake
+     */
+    Lifecycle(Scheduler scheduler, SleepCoordinator coordinator, boolean holdsRequests) {
+        this.holdsRequests = holdsRequests;
         this.scheduler = scheduler;
         this.coordinator = coordinator;
     }
@@ -46,6 +53,12 @@ final class Lifecycle {
     /** Why a new request cannot be taken now, or null if it can. */
     @Nullable String refusal() {
         return refusal;
+    }
+
+    /** Whether a new request that cannot be taken now waits until it can. Any thread may ask. */
+    boolean holdsRequests() {
+        Phase now = state.phase();
+        return holdsRequests && now != Phase.FAILED && now != Phase.CLOSED;
     }
 
     Phase phase() {

@@ -126,7 +126,7 @@ final class LocalEngine implements Engine {
         return count > liveLimit
                 ? "%d requests are live already, the limit is %d; try again later"
                         .formatted(count - 1, liveLimit)
-                : life.refusal();
+                : life.holdsRequests() ? null : life.refusal();
     }
 
     @Override

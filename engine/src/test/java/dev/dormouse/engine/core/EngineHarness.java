@@ -78,6 +78,7 @@ final class EngineHarness implements AutoCloseable {
                 1000,
                 prefixCaching,
                 true,
+                false,
                 true,
                 true);
     }
@@ -95,7 +96,26 @@ final class EngineHarness implements AutoCloseable {
                 config.maxWaiting(),
                 config.prefixCaching(),
                 config.sleepMode(),
+                config.holdRequestsWhileAsleep(),
                 false,
+                config.poisonWokenMemory());
+    }
+
+    /** The same settings, but requests that arrive asleep wait. */
+    static EngineConfig holding(EngineConfig config, int maxWaiting) {
+        return new EngineConfig(
+                config.servedModelName(),
+                config.kvCacheBytes(),
+                config.blockTokens(),
+                config.kvType(),
+                config.maxModelLength(),
+                config.maxSequences(),
+                config.maxBatchedTokens(),
+                maxWaiting,
+                config.prefixCaching(),
+                config.sleepMode(),
+                true,
+                config.recomputeFailedLoads(),
                 config.poisonWokenMemory());
     }
 

@@ -30,7 +30,7 @@ final class RealModelTest {
 
     private static EngineConfig config(long kvBytes) {
         return new EngineConfig(
-                "model", kvBytes, 16, KvType.BF16, 512, 4, 64, 100, true, true, true, true);
+                "model", kvBytes, 16, KvType.BF16, 512, 4, 64, 100, true, true, false, true, true);
     }
 
     private static RecordingListener submit(

@@ -188,6 +188,7 @@ final class TransitionsTest {
                         roomy.maxWaiting(),
                         true,
                         false,
+                        false,
                         true,
                         false);
         try (EngineHarness engine = new EngineHarness(noSleep, connector).opened()) {

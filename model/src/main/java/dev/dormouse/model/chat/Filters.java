@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** The filters after a bar. */
@@ -74,6 +75,11 @@ final class Filters {
 
     private List<Object> items(Object value) {
         return PyOperators.iterate(value, budget);
+    }
+
+    /** As jinja2's lazy filters read their input: what is false has no items, even none itself. */
+    private List<Object> itemsOrNone(Object value) {
+        return PyOperators.isTrue(value) ? items(value) : List.of();
     }
 
     private static Object fallback(Object input, CallArguments arguments) {
@@ -226,8 +232,7 @@ final class Filters {
         return PyList.list(sorted);
     }
 
-    private Comparator<Object> order(
-            java.util.function.UnaryOperator<Object> key, boolean caseSensitive) {
+    private Comparator<Object> order(UnaryOperator<Object> key, boolean caseSensitive) {
         return (a, b) ->
                 PyOperators.compare(
                         folded(key.apply(a), caseSensitive),
@@ -253,7 +258,7 @@ final class Filters {
     private Object map(Object input, CallArguments arguments) {
         @Nullable Object path = arguments.named().get("attribute");
         List<Object> mapped = new ArrayList<>();
-        for (Object item : items(input)) {
+        for (Object item : itemsOrNone(input)) {
             if (path != null) {
                 Object value = follow(item, path);
                 @Nullable Object byDefault = arguments.named().get("default");
@@ -271,7 +276,7 @@ final class Filters {
         boolean wanted = arguments.callee().startsWith("select");
         int testIndex = byAttribute ? 1 : 0;
         List<Object> kept = new ArrayList<>();
-        for (Object item : items(input)) {
+        for (Object item : itemsOrNone(input)) {
             Object value = byAttribute ? follow(item, arguments.require(0, "attribute")) : item;
             boolean holds =
                     arguments.positional().size() <= testIndex

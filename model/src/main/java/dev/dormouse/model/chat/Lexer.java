@@ -187,13 +187,12 @@ final class Lexer {
     }
 
     private void skipAfterTag(boolean spaces, boolean newline) {
-        int end = position;
         if (spaces) {
             position = skipSpaces(position);
         } else if (newline && source.startsWith("\n", position)) {
             position++;
         }
-        lineStarting = position > end && source.charAt(position - 1) == '\n';
+        lineStarting = source.charAt(position - 1) == '\n';
     }
 
     private void operator(Deque<Character> open) {

@@ -3,6 +3,7 @@ package dev.dormouse.model.chat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The methods of strings and dicts that do not change them. */
@@ -120,8 +121,7 @@ final class PyMethods {
                 : PyStrings.strip(text, arguments.requireString(0, "chars"), left, right);
     }
 
-    private static boolean affix(
-            CallArguments arguments, java.util.function.Predicate<String> matches) {
+    private static boolean affix(CallArguments arguments, Predicate<String> matches) {
         arguments.accept("affix");
         if (arguments.require(0, "affix") instanceof PyList choices) {
             return choices.items().stream().anyMatch(c -> c instanceof String s && matches.test(s));

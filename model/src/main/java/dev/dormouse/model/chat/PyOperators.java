@@ -1,8 +1,11 @@
 package dev.dormouse.model.chat;
 
+import java.math.BigDecimal;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Python's operators on a template's values. */
@@ -50,7 +53,7 @@ final class PyOperators {
                 return false;
             }
             for (Map.Entry<Object, Object> entry : a2.entries().entrySet()) {
-                Object other = java.util.Objects.requireNonNull(b2.entries().get(entry.getKey()));
+                Object other = Objects.requireNonNull(b2.entries().get(entry.getKey()));
                 if (!equal(entry.getValue(), other, budget)) {
                     return false;
                 }
@@ -81,13 +84,11 @@ final class PyOperators {
         @Nullable Number a = number(left);
         @Nullable Number b = number(right);
         if (a != null && b != null) {
-            return (a instanceof Long && b instanceof Long)
-                    ? Long.compare(a.longValue(), b.longValue())
-                    : Double.compare(a.doubleValue(), b.doubleValue());
+            return compareNumbers(a, b);
         }
         if (left instanceof String s && right instanceof String t) {
             budget.spend(Math.min(s.length(), t.length()));
-            return java.util.Arrays.compare(s.codePoints().toArray(), t.codePoints().toArray());
+            return Arrays.compare(s.codePoints().toArray(), t.codePoints().toArray());
         }
         if (left instanceof PyList s && right instanceof PyList t) {
             int common = Math.min(s.items().size(), t.items().size());
@@ -99,6 +100,25 @@ final class PyOperators {
             return Integer.compare(s.items().size(), t.items().size());
         }
         throw mismatch("<", left, right);
+    }
+
+    /** Exact, so that the order of mixed ints and floats is one that a sort can rely on. */
+    private static int compareNumbers(Number a, Number b) {
+        if (a instanceof Long && b instanceof Long) {
+            return Long.compare(a.longValue(), b.longValue());
+        }
+        double x = a.doubleValue();
+        double y = b.doubleValue();
+        if (Double.isFinite(x) && Double.isFinite(y)) {
+            return exact(a).compareTo(exact(b));
+        }
+        return Double.compare(x, y);
+    }
+
+    private static BigDecimal exact(Number number) {
+        return number instanceof Long integer
+                ? BigDecimal.valueOf(integer)
+                : new BigDecimal(number.doubleValue());
     }
 
     static boolean contains(Object container, Object item, Budget budget) {
@@ -204,7 +224,7 @@ final class PyOperators {
                     if (b == 0) {
                         throw new ArithmeticException("division by zero");
                     }
-                    yield (double) a / b;
+                    yield (double) a / (double) b;
                 }
                 default -> b < 0 ? (Object) Math.pow((double) a, (double) b) : (Object) power(a, b);
             };

@@ -2,6 +2,7 @@ package dev.dormouse.model.chat;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /** What Python's {@code str} does to characters. */
 final class PyStrings {
@@ -106,11 +107,11 @@ final class PyStrings {
     }
 
     static String upper(String text) {
-        return text.toUpperCase(java.util.Locale.ROOT);
+        return text.toUpperCase(Locale.ROOT);
     }
 
     static String lower(String text) {
-        return text.toLowerCase(java.util.Locale.ROOT);
+        return text.toLowerCase(Locale.ROOT);
     }
 
     /** The value of a string literal's inside; an unknown escape stands for itself. */

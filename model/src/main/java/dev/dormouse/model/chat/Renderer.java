@@ -73,11 +73,15 @@ final class Renderer {
             throw arguments.failure("needs a step other than 0");
         }
         List<Object> items = new ArrayList<>();
-        for (long i = start; step > 0 ? i < stop : i > stop; i = Math.addExact(i, step)) {
+        long next = start;
+        while (step > 0 ? next < stop : next > stop) {
             if (items.size() == MAX_RANGE) {
                 throw arguments.failure("exceeds the limit of " + MAX_RANGE + " items");
             }
-            items.add(i);
+            items.add(next);
+            // What leaves 64 bits is beyond any stop.
+            boolean last = step > 0 ? next > Long.MAX_VALUE - step : next < Long.MIN_VALUE - step;
+            next = last ? stop : next + step;
         }
         budget.steps(items.size());
         return PyList.list(items);

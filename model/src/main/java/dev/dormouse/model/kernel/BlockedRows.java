@@ -17,12 +17,16 @@ public final class BlockedRows {
     private float[] sums = new float[0];
     private int rows;
     private int groups;
+    private int blocks;
 
-    /** Makes room for {@code rows} rows of {@code width} inputs, a multiple of 32; keeps nothing. */
+    /**
+     * Makes room for {@code rows} rows of {@code width} inputs, a multiple of 32; keeps nothing.
+     */
     public void reshape(int rows, int width) {
         this.rows = rows;
         groups = (rows + GROUP - 1) / GROUP;
-        int blockRows = width / BLOCK * groups * GROUP;
+        blocks = width / BLOCK;
+        int blockRows = blocks * groups * GROUP;
         if (sums.length < blockRows) {
             values = new float[Math.multiplyExact(blockRows, BLOCK)];
             sums = new float[blockRows];
@@ -37,6 +41,11 @@ public final class BlockedRows {
     /** Groups in use, the last one perhaps not full. */
     public int groups() {
         return groups;
+    }
+
+    /** Blocks of a row. */
+    public int blocks() {
+        return blocks;
     }
 
     /** How many rows {@code group} holds. */
@@ -62,5 +71,10 @@ public final class BlockedRows {
     /** Where a row's block has its sum in {@link #sums()}; the rows of a group are neighbours. */
     public int sumIndex(int row, int block) {
         return block * groups * GROUP + row;
+    }
+
+    /** Computes the sum of a row's block, in the order of {@link Lanes}. */
+    void sumBlock(int row, int block) {
+        sums[sumIndex(row, block)] = Lanes.sum(values, index(row, block));
     }
 }

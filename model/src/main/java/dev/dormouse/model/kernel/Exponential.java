@@ -4,15 +4,15 @@ package dev.dormouse.model.kernel;
  * The constants of {@code exp}, for all kernels alike.
  *
  * <p>{@code exp(x) = 2^n * exp(r)} with {@code n = round(x / ln 2)} and {@code |r| <= ln(2) / 2};
- * the polynomial and the split of ln 2 are those of Cephes' {@code expf}. The argument is clamped to
- * where {@code 2^n} is a normal number, so the result is never 0 or infinite. {@code exp(0)} is
+ * the polynomial and the split of ln 2 are those of Cephes' {@code expf}. The argument is clamped
+ * to where {@code 2^n} is a normal number, so the result is never 0 or infinite. {@code exp(0)} is
  * exactly 1.
  */
 public final class Exponential {
     static final float LOWEST = -87.33654f;
     static final float HIGHEST = 88.0f;
     static final float LOG2_E = 1.442695f;
-    static final float LN2_HIGH = 0.693359375f;
+    static final float LN2_HIGH = 0.6933594f;
     static final float LN2_LOW = -2.1219444E-4f;
 
     /** Adding it to a float below 2^22 rounds that float to an integer in the lowest bits. */

@@ -1,6 +1,7 @@
 package dev.dormouse.model.kernel;
 
 import dev.dormouse.model.KvType;
+import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 
 /**
@@ -10,8 +11,8 @@ import java.lang.foreign.MemorySegment;
  * state; any number of threads may call. Ranges are the caller's duty; a wrong one throws {@link
  * IndexOutOfBoundsException}.
  *
- * <p>A <em>tile</em> is 32 inputs by 32 outputs, {@code [input][output]}. A <em>product</em> is what
- * {@link #product} writes, {@code [row][32 outputs]}. <em>Heads</em> are 32 scales, then 32 minima.
+ * <p>A <em>tile</em> is 32 inputs by 32 outputs, {@code [input][output]}. <em>Heads</em> are 32
+ * scales, then 32 minima: a weight is {@code scale * quant + minimum}.
  */
 public interface Kernels {
     /** Inputs, and outputs, of a tile. */
@@ -28,7 +29,7 @@ public interface Kernels {
     String name();
 
     /**
-     * Reads the scales and minima of a block: a weight is {@code scale * quant + minimum}.
+     * Reads the scales and minima of a block.
      *
      * @param blockOffset from {@link PackedMatrix#blockOffset}
      * @param heads receives 64 floats
@@ -43,30 +44,24 @@ public interface Kernels {
     void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile);
 
     /**
-     * Multiplies up to six rows by a tile: {@code out[r][n] = sum over k of x[r][k] * tile[k][n]},
-     * each sum a chain of fused multiply-adds from 0 in the order of {@code k}.
+     * Multiplies up to six rows by tiles: {@code out[r][n]} is the sum over {@code k} of {@code
+     * x[r][k] * tile[k][n]}, a chain of fused multiply-adds from 0 in the order of {@code k}.
      *
-     * @param tileOffset where the tile starts
-     * @param x rows of 32, one behind the other from {@code xOffset}; six of them must exist
-     * @param rows how many matter
-     * @param out receives {@code rows * 32} floats; up to six rows are overwritten
+     * @param tiles one behind the other from {@code tileOffset}
+     * @param blocks how many, that is how many times 32 inputs
+     * @param x six rows of 32, one behind the other from {@code xOffset}, for the first tile
+     * @param xStride from there to the six rows for the next tile
+     * @param rows how many of the six matter
+     * @param out receives {@code [row][32]}; up to six rows are overwritten
      */
-    void product(float[] tile, int tileOffset, float[] x, int xOffset, int rows, float[] out);
-
-    /**
-     * Multiplies one row by the quants of a block, as {@link #expand} and {@link #product} do.
-     *
-     * @param x 32 elements from {@code xOffset}
-     * @param tile for scratch, 1024 floats
-     * @param out receives the first row; up to six are overwritten
-     */
-    void rowProduct(
-            PackedMatrix matrix,
-            MemorySegment weights,
-            long blockOffset,
+    void product(
+            float[] tiles,
+            int tileOffset,
+            int blocks,
             float[] x,
             int xOffset,
-            float[] tile,
+            int xStride,
+            int rows,
             float[] out);
 
     /**
@@ -84,6 +79,34 @@ public interface Kernels {
             int rows,
             float[] acc,
             int accOffset);
+
+    /**
+     * Brings the only row of {@code rows} into the form that {@link #accumulateRow} wants.
+     *
+     * @param type the format of the matrix
+     * @param prepared receives the row's elements, in their order
+     */
+    void prepareRow(TensorType type, BlockedRows rows, float[] prepared);
+
+    /**
+     * Does {@link #heads}, {@link #expand}, {@link #product} and {@link #accumulate} at once, for
+     * one row.
+     *
+     * @param prepared by {@link #prepareRow} for the matrix' type
+     * @param from the first of the block's 32 elements
+     * @param sum of the row's 32 elements
+     * @param scratch for what does not stay in registers
+     * @param acc 32 floats
+     */
+    void accumulateRow(
+            PackedMatrix matrix,
+            MemorySegment weights,
+            long blockOffset,
+            float[] prepared,
+            int from,
+            float sum,
+            Scratch scratch,
+            float[] acc);
 
     /** {@code y = fma(y, a, t * b)} over 32 floats. */
     void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b);
@@ -133,8 +156,7 @@ public interface Kernels {
      * Turns a row of 32 scores into {@code exp(score - maximum)}, zero from {@code count} on.
      *
      * @param count at least 1
-     * @param statistics receives the maximum at {@code index}, the sum of the results at {@code
-     *     index + 1}
+     * @return the maximum
      */
-    void softmax(float[] scores, int offset, int count, float[] statistics, int index);
+    float softmax(float[] scores, int offset, int count);
 }

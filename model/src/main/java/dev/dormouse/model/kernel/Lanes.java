@@ -4,13 +4,26 @@ package dev.dormouse.model.kernel;
  * The order of sums along a row.
  *
  * <p>Element {@code i} is added to partial sum {@code i % 16}, in the order of {@code i}; then the
- * upper half of the partial sums is added to the lower half, until one is left. Sixteen is the widest
- * vector, so that narrower ones can keep the same order.
+ * upper half of the partial sums is added to the lower half, until one is left. Sixteen is the
+ * widest vector, so that narrower ones can keep the same order.
  */
-final class Lanes {
+public final class Lanes {
     static final int COUNT = 16;
 
     private Lanes() {}
+
+    /** The sum of 32 elements. */
+    public static float sum(float[] v, int at) {
+        float s0 = v[at] + v[at + 16] + (v[at + 8] + v[at + 24]);
+        float s1 = v[at + 1] + v[at + 17] + (v[at + 9] + v[at + 25]);
+        float s2 = v[at + 2] + v[at + 18] + (v[at + 10] + v[at + 26]);
+        float s3 = v[at + 3] + v[at + 19] + (v[at + 11] + v[at + 27]);
+        float s4 = v[at + 4] + v[at + 20] + (v[at + 12] + v[at + 28]);
+        float s5 = v[at + 5] + v[at + 21] + (v[at + 13] + v[at + 29]);
+        float s6 = v[at + 6] + v[at + 22] + (v[at + 14] + v[at + 30]);
+        float s7 = v[at + 7] + v[at + 23] + (v[at + 15] + v[at + 31]);
+        return s0 + s4 + (s2 + s6) + (s1 + s5 + (s3 + s7));
+    }
 
     /** Adds up 16 partial sums; overwrites them. */
     static float fold(float[] partial) {

@@ -1,7 +1,9 @@
 package dev.dormouse.model.kernel;
 
+import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
 import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 
+import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * <p>A panel's weights are read once for all rows. Every output is a sum over the blocks in their
  * order, whoever computes it.
  */
+@SuppressWarnings("EnumOrdinal") // an array by type, on the hot path
 public final class MatrixMultiply {
     /** Panels handed to a thread at once, as a share of all: small, since threads may be slow. */
     private static final int SHARES_PER_THREAD = 8;
@@ -26,6 +29,9 @@ public final class MatrixMultiply {
     private @Nullable BlockedRows rows;
     private float[] out = new float[0];
     private int stride;
+
+    /** A single row in the form for each type of matrix. */
+    private final float[][] prepared = new float[TensorType.values().length][0];
 
     /** Multiplies on {@code threads}, which must not be in use meanwhile. */
     public MatrixMultiply(Kernels kernels, ComputeThreads threads) {
@@ -58,8 +64,26 @@ public final class MatrixMultiply {
         for (PackedMatrix matrix : matrices) {
             panels += matrix.panels();
         }
+        if (rows.rows() == 1) {
+            prepareRow(rows);
+        }
         threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
         this.weights = MemorySegment.NULL;
+    }
+
+    private void prepareRow(BlockedRows rows) {
+        int width = rows.blocks() * BLOCK;
+        @Nullable TensorType last = null;
+        for (PackedMatrix matrix : matrices) {
+            int i = matrix.type().ordinal();
+            if (prepared[i].length < width) {
+                prepared[i] = new float[width];
+            }
+            if (matrix.type() != last) {
+                kernels.prepareRow(matrix.type(), rows, prepared[i]);
+                last = matrix.type();
+            }
+        }
     }
 
     private void panels(int from, int to, int thread) {
@@ -80,10 +104,18 @@ public final class MatrixMultiply {
         float[] sums = scratch.zeroedSums(x.rows());
         for (int block = 0; block < matrix.blocks(); block++) {
             long offset = matrix.blockOffset(panel, block);
-            kernels.heads(matrix, weights, offset, scratch.heads);
             if (x.rows() == 1) {
-                multiplyRow(matrix, offset, x, block, scratch, sums);
+                kernels.accumulateRow(
+                        matrix,
+                        weights,
+                        offset,
+                        prepared[matrix.type().ordinal()],
+                        block * BLOCK,
+                        x.sums()[x.sumIndex(0, block)],
+                        scratch,
+                        sums);
             } else {
+                kernels.heads(matrix, weights, offset, scratch.heads);
                 kernels.expand(matrix, weights, offset, scratch.tile);
                 multiplyGroups(x, block, scratch, sums);
             }
@@ -95,31 +127,19 @@ public final class MatrixMultiply {
         }
     }
 
-    private void multiplyRow(
-            PackedMatrix matrix,
-            long offset,
-            BlockedRows x,
-            int block,
-            Scratch scratch,
-            float[] sums) {
-        kernels.rowProduct(
-                matrix,
-                weights,
-                offset,
-                x.values(),
-                x.index(0, block),
-                scratch.tile,
-                scratch.product);
-        kernels.accumulate(
-                scratch.product, scratch.heads, x.sums(), x.sumIndex(0, block), 1, sums, 0);
-    }
-
     private void multiplyGroups(BlockedRows x, int block, Scratch scratch, float[] sums) {
         for (int group = 0; group < x.groups(); group++) {
             int row = group * BlockedRows.GROUP;
             int rowsHere = x.rowsOf(group);
             kernels.product(
-                    scratch.tile, 0, x.values(), x.index(row, block), rowsHere, scratch.product);
+                    scratch.tile,
+                    0,
+                    1,
+                    x.values(),
+                    x.index(row, block),
+                    0,
+                    rowsHere,
+                    scratch.product);
             kernels.accumulate(
                     scratch.product,
                     scratch.heads,

@@ -2,6 +2,7 @@ package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 
+import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -10,6 +11,8 @@ import java.nio.ByteOrder;
 public final class MatrixPacker {
     private static final ValueLayout.OfInt WORD =
             ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt REVERSED_WORD =
+            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
     private static final ValueLayout.OfShort HALF =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
@@ -41,7 +44,7 @@ public final class MatrixPacker {
                     source + matrix.headBytes(),
                     rowBytes,
                     outputs,
-                    matrix.words(),
+                    matrix,
                     weights,
                     matrix.wordOffset(target));
         }
@@ -70,14 +73,15 @@ public final class MatrixPacker {
             long source,
             long rowBytes,
             int outputs,
-            int words,
+            PackedMatrix matrix,
             MemorySegment weights,
             long target) {
+        ValueLayout.OfInt order = matrix.type() == TensorType.Q8_0 ? REVERSED_WORD : WORD;
         for (int n = 0; n < outputs; n++) {
             long from = source + n * rowBytes;
             long to = target + 4L * n;
-            for (int j = 0; j < words; j++) {
-                weights.set(WORD, to + 4L * PANEL * j, rows.get(WORD, from + 4L * j));
+            for (int j = 0; j < matrix.words(); j++) {
+                weights.set(order, to + 4L * PANEL * j, rows.get(WORD, from + 4L * j));
             }
         }
     }

@@ -7,10 +7,11 @@ import dev.dormouse.model.gguf.TensorType;
  *
  * <p>Outputs are cut into panels of 32, the last one padded with zeros, and inputs into blocks of
  * 32. A panel's blocks lie one behind the other. A block holds the heads of its 32 outputs (a half
- * precision scale for {@code Q8_0} and {@code Q4_0}, a scale and a minimum for {@code Q4_1}, nothing
- * else), then its words: {@code word[j][output]}, where word {@code j} is the {@code j}-th group of
- * four bytes that the output's block has in a GGUF file after its head. So a vector of neighbouring
- * words belongs to neighbouring outputs, and packing moves whole words.
+ * precision scale for {@code Q8_0} and {@code Q4_0}, a scale and a minimum for {@code Q4_1},
+ * nothing else), then its words: {@code word[j][output]}, where word {@code j} is the {@code j}-th
+ * group of four bytes that the output's block has in a GGUF file after its head, for {@code Q8_0}
+ * in reversed order. So a vector of neighbouring words belongs to neighbouring outputs, and packing
+ * moves whole words.
  *
  * @param type the format of the elements
  * @param outputs rows of the matrix in the file

@@ -4,6 +4,7 @@ import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
 import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 
 import dev.dormouse.model.KvType;
+import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;
@@ -22,8 +23,7 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
-    public void heads(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
+    public void heads(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
         for (int n = 0; n < PANEL; n++) {
             heads[n] = PackedElements.scale(matrix, weights, blockOffset, n);
             heads[PANEL + n] = PackedElements.minimum(matrix, weights, blockOffset, n);
@@ -31,8 +31,7 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
-    public void expand(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
+    public void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
         for (int k = 0; k < BLOCK; k++) {
             for (int n = 0; n < PANEL; n++) {
                 tile[k * PANEL + n] = PackedElements.quant(matrix, weights, blockOffset, n, k);
@@ -42,29 +41,24 @@ public final class ScalarKernels implements Kernels {
 
     @Override
     public void product(
-            float[] tile, int tileOffset, float[] x, int xOffset, int rows, float[] out) {
+            float[] tiles,
+            int tileOffset,
+            int blocks,
+            float[] x,
+            int xOffset,
+            int xStride,
+            int rows,
+            float[] out) {
         for (int r = 0; r < rows; r++) {
             for (int n = 0; n < TILE; n++) {
                 float sum = 0.0f;
-                for (int k = 0; k < TILE; k++) {
-                    sum = Math.fma(x[xOffset + r * TILE + k], tile[tileOffset + k * TILE + n], sum);
+                for (int k = 0; k < blocks * TILE; k++) {
+                    float element = x[xOffset + k / TILE * xStride + r * TILE + k % TILE];
+                    sum = Math.fma(element, tiles[tileOffset + k * TILE + n], sum);
                 }
                 out[r * TILE + n] = sum;
             }
         }
-    }
-
-    @Override
-    public void rowProduct(
-            PackedMatrix matrix,
-            MemorySegment weights,
-            long blockOffset,
-            float[] x,
-            int xOffset,
-            float[] tile,
-            float[] out) {
-        expand(matrix, weights, blockOffset, tile);
-        product(tile, 0, x, xOffset, 1, out);
     }
 
     @Override
@@ -86,6 +80,35 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
+    public void prepareRow(TensorType type, BlockedRows rows, float[] prepared) {
+        for (int i = 0; i < rows.blocks() * BLOCK; i++) {
+            prepared[i] = rows.values()[rows.index(0, i / BLOCK) + i % BLOCK];
+        }
+    }
+
+    @Override
+    public void accumulateRow(
+            PackedMatrix matrix,
+            MemorySegment weights,
+            long blockOffset,
+            float[] prepared,
+            int from,
+            float sum,
+            Scratch scratch,
+            float[] acc) {
+        for (int n = 0; n < PANEL; n++) {
+            float product = 0.0f;
+            for (int k = 0; k < BLOCK; k++) {
+                float quant = PackedElements.quant(matrix, weights, blockOffset, n, k);
+                product = Math.fma(prepared[from + k], quant, product);
+            }
+            float scale = PackedElements.scale(matrix, weights, blockOffset, n);
+            float minimum = PackedElements.minimum(matrix, weights, blockOffset, n);
+            acc[n] = Math.fma(minimum, sum, Math.fma(scale, product, acc[n]));
+        }
+    }
+
+    @Override
     public void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b) {
         for (int n = 0; n < TILE; n++) {
             y[yOffset + n] = Math.fma(y[yOffset + n], a, t[tOffset + n] * b);
@@ -96,7 +119,7 @@ public final class ScalarKernels implements Kernels {
     public void copyRow(float[] x, int xOffset, int width, BlockedRows out, int row) {
         for (int b = 0; b < width / BLOCK; b++) {
             System.arraycopy(x, xOffset + b * BLOCK, out.values(), out.index(row, b), BLOCK);
-            sumBlock(out, row, b);
+            out.sumBlock(row, b);
         }
     }
 
@@ -121,7 +144,7 @@ public final class ScalarKernels implements Kernels {
                     x[xOffset + i] * scale * weights.get(FLOAT, weightOffset + 4L * i);
         }
         for (int b = 0; b < width / BLOCK; b++) {
-            sumBlock(out, row, b);
+            out.sumBlock(row, b);
         }
     }
 
@@ -138,20 +161,8 @@ public final class ScalarKernels implements Kernels {
             out.values()[out.index(row, i / BLOCK) + i % BLOCK] = silu * gateUp[offset + width + i];
         }
         for (int b = 0; b < width / BLOCK; b++) {
-            sumBlock(out, row, b);
+            out.sumBlock(row, b);
         }
-    }
-
-    private static void sumBlock(BlockedRows rows, int row, int block) {
-        rows.sums()[rows.sumIndex(row, block)] = sum(rows.values(), rows.index(row, block));
-    }
-
-    private static float sum(float[] values, int offset) {
-        float[] partial = new float[Lanes.COUNT];
-        for (int i = 0; i < Lanes.COUNT; i++) {
-            partial[i] = values[offset + i] + values[offset + Lanes.COUNT + i];
-        }
-        return Lanes.fold(partial);
     }
 
     @Override
@@ -185,16 +196,14 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
-    public void softmax(float[] scores, int offset, int count, float[] statistics, int index) {
+    public float softmax(float[] scores, int offset, int count) {
         float maximum = Float.NEGATIVE_INFINITY;
         for (int t = 0; t < count; t++) {
             maximum = Math.max(maximum, scores[offset + t]);
         }
         for (int t = 0; t < TILE; t++) {
-            scores[offset + t] =
-                    t < count ? Exponential.exp(scores[offset + t] - maximum) : 0.0f;
+            scores[offset + t] = t < count ? Exponential.exp(scores[offset + t] - maximum) : 0.0f;
         }
-        statistics[index] = maximum;
-        statistics[index + 1] = sum(scores, offset);
+        return maximum;
     }
 }

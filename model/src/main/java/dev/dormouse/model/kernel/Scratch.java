@@ -2,8 +2,11 @@ package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.Kernels.TILE;
 
-/** What one thread needs to multiply matrices; grows with the rows of a step, then is reused. */
-final class Scratch {
+/**
+ * What one thread needs besides rows and weights to multiply matrices; grows with the rows of a
+ * step, then is reused.
+ */
+public final class Scratch {
     final float[] tile = new float[TILE * TILE];
     final float[] heads = new float[2 * TILE];
     final float[] product = new float[BlockedRows.GROUP * TILE];

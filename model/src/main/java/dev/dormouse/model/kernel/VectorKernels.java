@@ -3,6 +3,7 @@ package dev.dormouse.model.kernel;
 import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
 
 import dev.dormouse.model.KvType;
+import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 
 /** The kernels on {@code jdk.incubator.vector}, in the width of {@link VectorShapes}. */
@@ -13,44 +14,26 @@ public final class VectorKernels implements Kernels {
     }
 
     @Override
-    public void heads(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
+    public void heads(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] heads) {
         VectorTiles.heads(matrix, weights, blockOffset, heads);
     }
 
     @Override
-    public void expand(
-            PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
+    public void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
         VectorTiles.expand(matrix, weights, matrix.wordOffset(blockOffset), tile);
     }
 
     @Override
     public void product(
-            float[] tile, int tileOffset, float[] x, int xOffset, int rows, float[] out) {
-        VectorProduct.product(tile, tileOffset, x, xOffset, rows, out);
-    }
-
-    @Override
-    public void rowProduct(
-            PackedMatrix matrix,
-            MemorySegment weights,
-            long blockOffset,
+            float[] tiles,
+            int tileOffset,
+            int blocks,
             float[] x,
             int xOffset,
-            float[] tile,
+            int xStride,
+            int rows,
             float[] out) {
-        switch (matrix.type()) {
-            case Q4_0, Q4_1 ->
-                    VectorRowProduct.nibbles(
-                            weights, matrix.wordOffset(blockOffset), x, xOffset, out);
-            case Q8_0 ->
-                    VectorRowProduct.bytes(
-                            weights, matrix.wordOffset(blockOffset), x, xOffset, out);
-            case F32, F16, BF16 -> {
-                expand(matrix, weights, blockOffset, tile);
-                product(tile, 0, x, xOffset, 1, out);
-            }
-        }
+        VectorProduct.product(tiles, tileOffset, blocks, x, xOffset, xStride, rows, out);
     }
 
     @Override
@@ -66,6 +49,44 @@ public final class VectorKernels implements Kernels {
     }
 
     @Override
+    public void prepareRow(TensorType type, BlockedRows rows, float[] prepared) {
+        for (int i = 0; i < rows.blocks() * BLOCK; i++) {
+            float factor =
+                    switch (type) {
+                        case Q4_0, Q4_1 -> VectorRowProduct.nibbleFactor(i % BLOCK);
+                        case Q8_0 -> VectorRowProduct.byteFactor();
+                        case F32, F16, BF16 -> 1.0f;
+                    };
+            prepared[i] = rows.values()[rows.index(0, i / BLOCK) + i % BLOCK] * factor;
+        }
+    }
+
+    @Override
+    public void accumulateRow(
+            PackedMatrix matrix,
+            MemorySegment weights,
+            long blockOffset,
+            float[] prepared,
+            int from,
+            float sum,
+            Scratch scratch,
+            float[] acc) {
+        heads(matrix, weights, blockOffset, scratch.heads);
+        long words = matrix.wordOffset(blockOffset);
+        switch (matrix.type()) {
+            case Q4_0, Q4_1 ->
+                    VectorRowProduct.nibbles(
+                            weights, words, prepared, from, sum, scratch.heads, acc);
+            case Q8_0 ->
+                    VectorRowProduct.bytes(weights, words, prepared, from, sum, scratch.heads, acc);
+            case F32, F16, BF16 -> {
+                VectorTiles.expand(matrix, weights, words, scratch.tile);
+                VectorRowProduct.tile(scratch.tile, prepared, from, acc);
+            }
+        }
+    }
+
+    @Override
     public void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b) {
         VectorRows.merge(y, yOffset, t, tOffset, a, b);
     }
@@ -74,7 +95,7 @@ public final class VectorKernels implements Kernels {
     public void copyRow(float[] x, int xOffset, int width, BlockedRows out, int row) {
         for (int b = 0; b < width / BLOCK; b++) {
             System.arraycopy(x, xOffset + b * BLOCK, out.values(), out.index(row, b), BLOCK);
-            sumBlock(out, row, b);
+            out.sumBlock(row, b);
         }
     }
 
@@ -100,7 +121,7 @@ public final class VectorKernels implements Kernels {
                     weightOffset + 4L * i,
                     out.values(),
                     out.index(row, b));
-            sumBlock(out, row, b);
+            out.sumBlock(row, b);
         }
     }
 
@@ -109,13 +130,8 @@ public final class VectorKernels implements Kernels {
         for (int b = 0; b < width / BLOCK; b++) {
             int gate = offset + b * BLOCK;
             VectorRows.gate(gateUp, gate, gate + width, out.values(), out.index(row, b));
-            sumBlock(out, row, b);
+            out.sumBlock(row, b);
         }
-    }
-
-    private static void sumBlock(BlockedRows rows, int row, int block) {
-        rows.sums()[rows.sumIndex(row, block)] =
-                VectorRows.sum(rows.values(), rows.index(row, block));
     }
 
     @Override
@@ -133,7 +149,7 @@ public final class VectorKernels implements Kernels {
     }
 
     @Override
-    public void softmax(float[] scores, int offset, int count, float[] statistics, int index) {
-        VectorRows.softmax(scores, offset, count, statistics, index);
+    public float softmax(float[] scores, int offset, int count) {
+        return VectorRows.softmax(scores, offset, count);
     }
 }

@@ -3,6 +3,7 @@ package dev.dormouse.model.kernel;
 import static dev.dormouse.model.kernel.Kernels.TILE;
 import static dev.dormouse.model.kernel.VectorShapes.FLOATS;
 import static dev.dormouse.model.kernel.VectorShapes.LENGTH;
+import static dev.dormouse.model.kernel.VectorShapes.all;
 import static dev.dormouse.model.kernel.VectorShapes.floats;
 
 import java.lang.foreign.MemorySegment;
@@ -11,20 +12,12 @@ import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
 import jdk.incubator.vector.VectorOperators;
-import jdk.incubator.vector.VectorShuffle;
 
-/** Everything that goes along rows: normalisation, gate, softmax, and sums in {@link Lanes} order. */
+/**
+ * Everything that goes along rows: normalisation, gate, softmax, and sums in {@link Lanes} order.
+ */
 final class VectorRows {
-    private static final VectorShuffle<Float> ROTATE_8 = rotate(8);
-    private static final VectorShuffle<Float> ROTATE_4 = rotate(4);
-    private static final VectorShuffle<Float> ROTATE_2 = rotate(2);
-    private static final VectorShuffle<Float> ROTATE_1 = rotate(1);
-
     private VectorRows() {}
-
-    private static VectorShuffle<Float> rotate(int lanes) {
-        return VectorShuffle.iota(FLOATS, lanes, 1, true);
-    }
 
     static void accumulate(
             float[] product,
@@ -35,7 +28,7 @@ final class VectorRows {
             float[] acc,
             int accOffset) {
         for (int r = 0; r < rows; r++) {
-            FloatVector sum = FloatVector.broadcast(FLOATS, sums[sumOffset + r]);
+            FloatVector sum = all(sums[sumOffset + r]);
             for (int n = 0; n < TILE; n += LENGTH) {
                 int i = r * TILE + n;
                 FloatVector scaled =
@@ -46,7 +39,7 @@ final class VectorRows {
     }
 
     static void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b) {
-        FloatVector factor = FloatVector.broadcast(FLOATS, a);
+        FloatVector factor = all(a);
         for (int n = 0; n < TILE; n += LENGTH) {
             floats(y, yOffset + n)
                     .fma(factor, floats(t, tOffset + n).mul(b))
@@ -54,40 +47,16 @@ final class VectorRows {
         }
     }
 
-    /** The sum of 32 elements. */
-    static float sum(float[] values, int offset) {
-        return switch (LENGTH) {
-            case 4 ->
-                    fold(
-                            pair(values, offset)
-                                    .add(pair(values, offset + 8))
-                                    .add(pair(values, offset + 4).add(pair(values, offset + 12))));
-            case 8 -> fold(pair(values, offset).add(pair(values, offset + 8)));
-            default -> fold(pair(values, offset));
-        };
-    }
-
-    private static FloatVector pair(float[] values, int offset) {
-        return floats(values, offset).add(floats(values, offset + Lanes.COUNT));
-    }
-
     static float sumOfSquares(float[] values, int offset, int width) {
-        int end = offset + width;
-        return switch (LENGTH) {
-            case 4 ->
-                    fold(
-                            squares(values, offset, end)
-                                    .add(squares(values, offset + 8, end))
-                                    .add(
-                                            squares(values, offset + 4, end)
-                                                    .add(squares(values, offset + 12, end))));
-            case 8 -> fold(squares(values, offset, end).add(squares(values, offset + 8, end)));
-            default -> fold(squares(values, offset, end));
-        };
+        float[] partial = new float[Lanes.COUNT];
+        for (int lane = 0; lane < Lanes.COUNT; lane += LENGTH) {
+            squares(values, offset + lane, offset + width).intoArray(partial, lane);
+        }
+        return Lanes.fold(partial);
     }
 
     private static FloatVector squares(float[] values, int from, int end) {
-        FloatVector sum = FloatVector.zero(FLOATS);
+        FloatVector sum = all(0.0f);
         for (int i = from; i < end; i += Lanes.COUNT) {
             FloatVector x = floats(values, i);
             sum = x.fma(x, sum);
@@ -95,22 +64,15 @@ final class VectorRows {
         return sum;
     }
 
-    /** Adds the upper half of the lanes to the lower half, until one is left. */
-    private static float fold(FloatVector sums) {
-        FloatVector v = sums;
-        if (LENGTH > 8) {
-            v = v.add(v.rearrange(ROTATE_8));
-        }
-        if (LENGTH > 4) {
-            v = v.add(v.rearrange(ROTATE_4));
-        }
-        v = v.add(v.rearrange(ROTATE_2));
-        return v.add(v.rearrange(ROTATE_1)).lane(0);
-    }
-
     /** {@code y = x * scale * weight} over 32 elements. */
     static void scale(
-            float[] x, int xOffset, float scale, MemorySegment weights, long weight, float[] y, int to) {
+            float[] x,
+            int xOffset,
+            float scale,
+            MemorySegment weights,
+            long weight,
+            float[] y,
+            int to) {
         for (int i = 0; i < TILE; i += LENGTH) {
             FloatVector w =
                     FloatVector.fromMemorySegment(
@@ -128,20 +90,19 @@ final class VectorRows {
         }
     }
 
-    static void softmax(
-            float[] scores, int offset, int count, float[] statistics, int index) {
+    static float softmax(float[] scores, int offset, int count) {
         Arrays.fill(scores, offset + count, offset + TILE, Float.NEGATIVE_INFINITY);
         FloatVector highest = floats(scores, offset);
         for (int t = LENGTH; t < TILE; t += LENGTH) {
             highest = highest.max(floats(scores, offset + t));
         }
         float maximum = highest.reduceLanes(VectorOperators.MAX);
-        for (int t = 0; t < TILE; t += LENGTH) {
-            exp(floats(scores, offset + t).sub(maximum)).intoArray(scores, offset + t);
+        FloatVector subtrahend = all(maximum);
+        for (int t = 0; t < count; t += LENGTH) {
+            exp(floats(scores, offset + t).sub(subtrahend)).intoArray(scores, offset + t);
         }
         Arrays.fill(scores, offset + count, offset + TILE, 0.0f);
-        statistics[index] = maximum;
-        statistics[index + 1] = sum(scores, offset);
+        return maximum;
     }
 
     /** {@link Exponential#exp} of every lane. */
@@ -162,9 +123,5 @@ final class VectorRows {
                         .add(Exponential.EXPONENT_BIAS)
                         .lanewise(VectorOperators.LSHL, Exponential.MANTISSA_BITS);
         return p.mul(scale.reinterpretAsFloats());
-    }
-
-    private static FloatVector all(float value) {
-        return FloatVector.broadcast(FLOATS, value);
     }
 }

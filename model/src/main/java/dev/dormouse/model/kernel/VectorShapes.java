@@ -14,6 +14,12 @@ import jdk.incubator.vector.VectorSpecies;
  *
  * <p>Constants, since the compiler only makes vector instructions for shapes that it knows. The
  * system property {@code dormouse.vector.bits} (128, 256 or 512) overrides the machine's choice.
+ *
+ * <p>HotSpot's C2 (JDK 25) spends 200 to 650 nodes on each vector operation and stops inlining in a
+ * compilation after 18,000; what it then leaves as calls passes vectors as objects, several times
+ * slower. So a method that is compiled on its own has at most about 35 operations, its callees
+ * included, and each large kernel is longer than the 325 bytecodes that C2 inlines into hot callers
+ * (FreqInlineSize). A test watches the lengths.
  */
 final class VectorShapes {
     private static final VectorShape SHAPE =
@@ -31,8 +37,8 @@ final class VectorShapes {
     /** Lanes of a vector of floats or ints: 4, 8 or 16. */
     static final int LENGTH = FLOATS.length();
 
-    private static final int HALF_BITS = 0x8FFFE000;
-    private static final float HALF_EXPONENT = 0x1p112f;
+    private static final IntVector HALF_BITS = IntVector.broadcast(INTS, 0x8FFFE000);
+    private static final FloatVector HALF_EXPONENT = FloatVector.broadcast(FLOATS, 0x1p112f);
 
     private VectorShapes() {}
 
@@ -62,8 +68,7 @@ final class VectorShapes {
 
     /** The half precision number in the lower half of each lane. */
     static FloatVector lowerHalves(IntVector pairs) {
-        return halves(
-                pairs.lanewise(VectorOperators.LSHL, 16).lanewise(VectorOperators.ASHR, 3));
+        return halves(pairs.lanewise(VectorOperators.LSHL, 16).lanewise(VectorOperators.ASHR, 3));
     }
 
     /** The half precision number in the upper half of each lane. */
@@ -73,5 +78,9 @@ final class VectorShapes {
 
     static FloatVector toFloats(IntVector integers) {
         return (FloatVector) integers.convert(VectorOperators.I2F, 0);
+    }
+
+    static FloatVector all(float value) {
+        return FloatVector.broadcast(FLOATS, value);
     }
 }

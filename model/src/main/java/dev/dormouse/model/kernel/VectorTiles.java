@@ -1,92 +1,95 @@
 package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
-import static dev.dormouse.model.kernel.VectorShapes.FLOATS;
+import static dev.dormouse.model.kernel.VectorShapes.INTS;
 import static dev.dormouse.model.kernel.VectorShapes.LENGTH;
+import static dev.dormouse.model.kernel.VectorShapes.all;
 import static dev.dormouse.model.kernel.VectorShapes.halves;
 import static dev.dormouse.model.kernel.VectorShapes.ints;
 import static dev.dormouse.model.kernel.VectorShapes.lowerHalves;
 import static dev.dormouse.model.kernel.VectorShapes.shorts;
 import static dev.dormouse.model.kernel.VectorShapes.toFloats;
 import static dev.dormouse.model.kernel.VectorShapes.upperHalves;
+import static jdk.incubator.vector.VectorOperators.ASHR;
+import static jdk.incubator.vector.VectorOperators.LSHL;
+import static jdk.incubator.vector.VectorOperators.LSHR;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
 import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.VectorOperators;
 
 /** Turns packed weights into tiles of floats, and their heads into scales and minima. */
 final class VectorTiles {
-    private static final int UPPER_HALF = 0xFFFF0000;
-    private static final int ROW = PANEL;
+    private static final IntVector NIBBLE = IntVector.broadcast(INTS, 15);
+    private static final IntVector UPPER_HALF = IntVector.broadcast(INTS, 0xFFFF0000);
 
     private VectorTiles() {}
 
     static void heads(PackedMatrix matrix, MemorySegment weights, long block, float[] heads) {
-        for (int n = 0; n < PANEL; n += LENGTH) {
-            FloatVector scale = FloatVector.broadcast(FLOATS, 1.0f);
-            FloatVector minimum = FloatVector.zero(FLOATS);
-            switch (matrix.type()) {
-                case F32, F16, BF16 -> {}
-                case Q8_0 -> scale = scales(weights, block + 2L * n);
-                case Q4_0 -> {
-                    scale = scales(weights, block + 2L * n);
-                    minimum = scale.mul(-8.0f);
-                }
-                case Q4_1 -> {
+        switch (matrix.type()) {
+            case F32, F16, BF16 -> {
+                Arrays.fill(heads, 0, PANEL, 1.0f);
+                Arrays.fill(heads, PANEL, 2 * PANEL, 0.0f);
+            }
+            case Q8_0 -> scales(weights, block, 0.0f, heads);
+            case Q4_0 -> scales(weights, block, -8.0f, heads);
+            case Q4_1 -> {
+                for (int n = 0; n < PANEL; n += LENGTH) {
                     IntVector pairs = ints(weights, block + 4L * n);
-                    scale = lowerHalves(pairs);
-                    minimum = upperHalves(pairs);
+                    lowerHalves(pairs).intoArray(heads, n);
+                    upperHalves(pairs).intoArray(heads, PANEL + n);
                 }
             }
+        }
+    }
+
+    /** Minima are multiples of the scales. */
+    private static void scales(
+            MemorySegment weights, long block, float minimumPerScale, float[] heads) {
+        FloatVector factor = all(minimumPerScale);
+        for (int n = 0; n < PANEL; n += LENGTH) {
+            FloatVector scale = halves(shorts(weights, block + 2L * n).lanewise(LSHL, 13));
             scale.intoArray(heads, n);
-            minimum.intoArray(heads, PANEL + n);
+            scale.mul(factor).intoArray(heads, PANEL + n);
         }
     }
 
-    private static FloatVector scales(MemorySegment weights, long offset) {
-        return halves(shorts(weights, offset).lanewise(VectorOperators.LSHL, 13));
-    }
-
+    /** One method, so that it is too large to be inlined: see {@link VectorShapes}. */
     static void expand(PackedMatrix matrix, MemorySegment weights, long words, float[] tile) {
-        for (int j = 0; j < matrix.words(); j++) {
-            for (int n = 0; n < PANEL; n += LENGTH) {
-                IntVector word = ints(weights, words + 4L * (PANEL * j + n));
-                switch (matrix.type()) {
-                    case F32 -> word.reinterpretAsFloats().intoArray(tile, j * ROW + n);
-                    case F16 -> {
-                        lowerHalves(word).intoArray(tile, 2 * j * ROW + n);
-                        upperHalves(word).intoArray(tile, (2 * j + 1) * ROW + n);
+        for (int i = 0; i < matrix.words() * PANEL; i += LENGTH) {
+            IntVector word = ints(weights, words + 4L * i);
+            int n = i % PANEL;
+            switch (matrix.type()) {
+                case F32 -> word.reinterpretAsFloats().intoArray(tile, i);
+                case F16 -> {
+                    int to = 2 * i - n;
+                    lowerHalves(word).intoArray(tile, to);
+                    upperHalves(word).intoArray(tile, to + PANEL);
+                }
+                case BF16 -> {
+                    int to = 2 * i - n;
+                    word.lanewise(LSHL, 16).reinterpretAsFloats().intoArray(tile, to);
+                    word.and(UPPER_HALF).reinterpretAsFloats().intoArray(tile, to + PANEL);
+                }
+                case Q8_0 -> {
+                    int to = 4 * i - 3 * n;
+                    for (int k = 0; k < 4; k++) {
+                        toFloats(word.lanewise(ASHR, 24)).intoArray(tile, to + k * PANEL);
+                        word = word.lanewise(LSHL, 8);
                     }
-                    case BF16 -> {
-                        word.lanewise(VectorOperators.LSHL, 16)
-                                .reinterpretAsFloats()
-                                .intoArray(tile, 2 * j * ROW + n);
-                        word.and(UPPER_HALF)
-                                .reinterpretAsFloats()
-                                .intoArray(tile, (2 * j + 1) * ROW + n);
+                }
+                case Q4_0, Q4_1 -> {
+                    // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.
+                    int to = 4 * i - 3 * n;
+                    for (int k = 0; k < 4; k++) {
+                        toFloats(word.and(NIBBLE)).intoArray(tile, to + k * PANEL);
+                        word = word.lanewise(LSHR, 4);
+                        toFloats(word.and(NIBBLE)).intoArray(tile, to + (16 + k) * PANEL);
+                        word = word.lanewise(LSHR, 4);
                     }
-                    case Q8_0 -> expandBytes(word, tile, 4 * j * ROW + n);
-                    case Q4_0, Q4_1 -> expandNibbles(word, tile, 4 * j * ROW + n);
                 }
             }
-        }
-    }
-
-    private static void expandBytes(IntVector word, float[] tile, int to) {
-        for (int i = 0; i < 4; i++) {
-            toFloats(word.lanewise(VectorOperators.LSHL, 24 - 8 * i).lanewise(VectorOperators.ASHR, 24))
-                    .intoArray(tile, to + i * ROW);
-        }
-    }
-
-    /** The low nibbles of a block's 16 bytes are inputs 0 to 15, the high ones 16 to 31. */
-    private static void expandNibbles(IntVector word, float[] tile, int to) {
-        for (int i = 0; i < 4; i++) {
-            toFloats(word.and(15)).intoArray(tile, to + i * ROW);
-            toFloats(word.lanewise(VectorOperators.LSHR, 4).and(15))
-                    .intoArray(tile, to + (16 + i) * ROW);
-            word = word.lanewise(VectorOperators.LSHR, 8);
         }
     }
 }

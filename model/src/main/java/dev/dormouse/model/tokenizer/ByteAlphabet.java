@@ -1,5 +1,6 @@
 package dev.dormouse.model.tokenizer;
 
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +14,7 @@ final class ByteAlphabet {
     private static final int[] BYTE_OF_CHAR = new int[256 + 68];
 
     static {
-        java.util.Arrays.fill(BYTE_OF_CHAR, -1);
+        Arrays.fill(BYTE_OF_CHAR, -1);
         char next = 256;
         for (int b = 0; b < 256; b++) {
             boolean printable =

@@ -14,8 +14,6 @@ import java.nio.charset.StandardCharsets;
  * Used by one thread.
  */
 public final class IncrementalDecoder {
-    private static final int LONGEST_PREFIX = 3;
-
     private final Tokenizer tokenizer;
     private final CharsetDecoder utf8 =
             StandardCharsets.UTF_8
@@ -60,11 +58,9 @@ public final class IncrementalDecoder {
 
     private String decode(byte[] added, boolean last) {
         ByteBuffer in = ByteBuffer.allocate(held.length + added.length).put(held).put(added).flip();
-        CharBuffer out = CharBuffer.allocate(in.remaining() + LONGEST_PREFIX);
+        // At most one char comes of each byte, and this decoder keeps nothing that needs a flush.
+        CharBuffer out = CharBuffer.allocate(in.remaining());
         utf8.decode(in, out, last);
-        if (last) {
-            utf8.flush(out);
-        }
         held = new byte[in.remaining()];
         in.get(held);
         return out.flip().toString();

@@ -2,6 +2,7 @@ package dev.dormouse.model.tokenizer;
 
 import dev.dormouse.model.gguf.GgufMetadata;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -40,7 +41,7 @@ final class Vocabulary {
     private static TokenKind[] kinds(GgufMetadata metadata, int size) {
         TokenKind[] kinds = new TokenKind[size];
         if (!metadata.keys().contains(KINDS)) {
-            java.util.Arrays.fill(kinds, TokenKind.NORMAL);
+            Arrays.fill(kinds, TokenKind.NORMAL);
             return kinds;
         }
         long[] numbers = metadata.integers(KINDS);

@@ -39,8 +39,7 @@ final class ChatTemplateTest {
     @Test
     void passesTheSpellingOfTheFilesOwnTokens() {
         try (GgufFile file = file("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}")) {
-            ChatTemplate template =
-                    ChatTemplate.of(file.metadata(), Tokenizer.of(file.metadata()));
+            ChatTemplate template = ChatTemplate.of(file.metadata(), Tokenizer.of(file.metadata()));
             assertThat(template.render(HELLO, false)).isEqualTo("<bos>Hello<eos>");
         }
     }
@@ -48,8 +47,7 @@ final class ChatTemplateTest {
     @Test
     void saysAtUseThatThereIsNoTemplate() {
         try (GgufFile file = file()) {
-            ChatTemplate template =
-                    ChatTemplate.of(file.metadata(), Tokenizer.of(file.metadata()));
+            ChatTemplate template = ChatTemplate.of(file.metadata(), Tokenizer.of(file.metadata()));
             assertThat(template.isPresent()).isFalse();
             assertThatThrownBy(() -> template.render(HELLO, true))
                     .isInstanceOf(ChatTemplateException.class)
@@ -88,15 +86,20 @@ final class ChatTemplateTest {
                 Arguments.of("{{ nope() }}", "'nope' is undefined"),
                 Arguments.of("{{ 'a'.zfill(3) }}", "'str object' has no attribute 'zfill'"),
                 Arguments.of("{{ messages.append(1) }}", "'list object' has no attribute 'append'"),
-                Arguments.of("{{ ''.__class__.__mro__ }}", "'str object' has no attribute '__class__'"),
+                Arguments.of(
+                        "{{ ''.__class__.__mro__ }}", "'str object' has no attribute '__class__'"),
                 Arguments.of("{{ 1 // 0 }}", "by zero"),
                 Arguments.of("{{ 9223372036854775807 + 1 }}", "overflow"),
                 Arguments.of("{{ 99999999999999999999 }}", "exceeds 64 bits"),
                 Arguments.of("{{ '\\ud8' }}", "bad escape"),
                 Arguments.of("{% set x.y = 1 %}", "'x' is no namespace"),
-                Arguments.of("{% for a, b in [[1]] %}{% endfor %}", "1 values do not unpack into 2 names"),
+                Arguments.of(
+                        "{% for a, b in [[1]] %}{% endfor %}",
+                        "1 values do not unpack into 2 names"),
                 Arguments.of("{{ range(0, 1, 0) }}", "step other than 0"),
-                Arguments.of("{{ 'a' | tojson(sort_keys=true) }}", "does not support the argument 'sort_keys'"),
+                Arguments.of(
+                        "{{ 'a' | tojson(sort_keys=true) }}",
+                        "does not support the argument 'sort_keys'"),
                 Arguments.of("{{ {[1]: 2} }}", "is no key for a dict"));
     }
 
@@ -144,13 +147,20 @@ final class ChatTemplateTest {
     }
 
     @Test
+    void countsUpToTheEndsOfAnInt() {
+        assertThat(render("{{ range(9223372036854775800, 9223372036854775807, 5) | list }}"))
+                .isEqualTo("[9223372036854775800, 9223372036854775805]");
+        assertThat(render("{{ [2.5, 2, 9007199254740993, 9007199254740992.0] | sort }}"))
+                .isEqualTo("[2, 2.5, 9007199254740992.0, 9007199254740993]");
+    }
+
+    @Test
     void refusesDeepNestingWhileParsing() {
         Map<String, String> closers =
                 Map.of("(", ")", "[", "]", "{1: ", "}", "- ", "", "not ", "", "a if b else ", "");
         closers.forEach(
                 (open, close) -> {
-                    String deep =
-                            "{{ " + open.repeat(50_000) + "1" + close.repeat(50_000) + " }}";
+                    String deep = "{{ " + open.repeat(50_000) + "1" + close.repeat(50_000) + " }}";
                     assertThatThrownBy(() -> render(deep))
                             .as(open)
                             .isInstanceOf(ChatTemplateException.class)
@@ -172,11 +182,58 @@ final class ChatTemplateTest {
     void survivesRandomTemplates() {
         List<String> pieces =
                 List.of(
-                        "{{", "}}", "{%", "%}", "{#", "#}", "-", "+", " if ", " else ", " for ",
-                        " in ", " endfor ", " endif ", " set ", " macro ", "x", "messages", "(",
-                        ")", "[", "]", ":", ",", ".", "|", "'a'", "\"", "1", "2.5", "=", "==",
-                        "<", " is ", " not ", "~", "*", "**", "//", "%", "\n", "  ", "loop",
-                        "namespace", "join", "tojson", "map", "{", "}", "\\", "none", "é");
+                        "{{",
+                        "}}",
+                        "{%",
+                        "%}",
+                        "{#",
+                        "#}",
+                        "-",
+                        "+",
+                        " if ",
+                        " else ",
+                        " for ",
+                        " in ",
+                        " endfor ",
+                        " endif ",
+                        " set ",
+                        " macro ",
+                        "x",
+                        "messages",
+                        "(",
+                        ")",
+                        "[",
+                        "]",
+                        ":",
+                        ",",
+                        ".",
+                        "|",
+                        "'a'",
+                        "\"",
+                        "1",
+                        "2.5",
+                        "=",
+                        "==",
+                        "<",
+                        " is ",
+                        " not ",
+                        "~",
+                        "*",
+                        "**",
+                        "//",
+                        "%",
+                        "\n",
+                        "  ",
+                        "loop",
+                        "namespace",
+                        "join",
+                        "tojson",
+                        "map",
+                        "{",
+                        "}",
+                        "\\",
+                        "none",
+                        "é");
         Seeded.forAll(
                 3_000,
                 random -> {

@@ -7,6 +7,7 @@ import dev.dormouse.testkit.Natives;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -123,8 +124,8 @@ final class GgufFileTest {
     void slicesTensorsOfEachType(TensorType type) {
         byte[] first = new byte[type.blockBytes() * 3];
         byte[] second = new byte[type.blockBytes() * 4];
-        java.util.Arrays.fill(first, (byte) 1);
-        java.util.Arrays.fill(second, (byte) 2);
+        Arrays.fill(first, (byte) 1);
+        Arrays.fill(second, (byte) 2);
         GgufWriter writer =
                 new GgufWriter()
                         .tensor("a", type, first, type.blockElements(), 3)

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
 final class PairMergesTest {
@@ -30,8 +31,9 @@ final class PairMergesTest {
             if (best < 0) {
                 return ids;
             }
-            Merge merge = table.get(new Pair(ids.get(best), ids.remove(best + 1)));
-            ids.set(best, java.util.Objects.requireNonNull(merge).result);
+            Pair pair = new Pair(ids.get(best), ids.get(best + 1));
+            ids.subList(best + 1, best + 2).clear();
+            ids.set(best, Objects.requireNonNull(table.get(pair)).result);
         }
     }
 

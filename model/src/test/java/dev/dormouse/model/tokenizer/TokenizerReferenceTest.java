@@ -60,7 +60,8 @@ final class TokenizerReferenceTest {
             // This vocabulary has no tokens for the bytes 04 and F1, which are left out.
             String text = encoding.text().replaceAll("\u0004", "");
             text = text.replaceAll("\\x{50000}", "\ufffd");
-            assertThat(tokenizer.decode(array(encoding.plain())).replaceAll("\ufffd+", "\ufffd")).isEqualTo(text);
+            assertThat(tokenizer.decode(array(encoding.plain())).replaceAll("\ufffd+", "\ufffd"))
+                    .isEqualTo(text);
         }
     }
 

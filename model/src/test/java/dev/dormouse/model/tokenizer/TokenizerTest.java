@@ -23,7 +23,10 @@ import org.junit.jupiter.api.io.TempDir;
 public final class TokenizerTest {
     @TempDir Path directory;
 
-    /** 256 bytes, then {@code ab}, {@code abc}, {@code <bos>}, {@code <eos>}, {@code [x]}. */
+    /**
+     * 256 bytes, then {@code ab}, {@code abc}, {@code <bos>}, {@code <eos>}, {@code [x]}, {@code
+     * [x]]}.
+     */
     public static GgufWriter smallVocabulary() {
         return vocabulary("gpt-2");
     }
@@ -33,11 +36,12 @@ public final class TokenizerTest {
         for (int b = 0; b < 256; b++) {
             tokens.add(ByteAlphabet.spell(new byte[] {(byte) b}));
         }
-        tokens.addAll(List.of("ab", "abc", "<bos>", "<eos>", "[x]"));
+        tokens.addAll(List.of("ab", "abc", "<bos>", "<eos>", "[x]", "[x]]"));
         int[] kinds = IntStream.range(0, tokens.size()).map(i -> 1).toArray();
         kinds[258] = 3;
         kinds[259] = 3;
         kinds[260] = 4;
+        kinds[261] = 4;
         return new GgufWriter()
                 .string("tokenizer.ggml.model", "gpt2")
                 .string("tokenizer.ggml.pre", preTokenizer)
@@ -88,8 +92,25 @@ public final class TokenizerTest {
         assertThat(text).hasSize(7).doesNotContain(259);
         assertThat(tokenizer.decode(text)).isEqualTo("ab<eos>ab");
         // User-defined tokens are no commands to the model: they count either way.
-        assertThat(tokenizer.encode("a[x]b", true, false)).containsExactly('a' - '!' + 33, 260, 98);
+        assertThat(tokenizer.encode("a[x]b", true, false)).containsExactly('a', 260, 'b');
+        assertThat(tokenizer.encode("[x][x]]]", true, false)).containsExactly(260, 261, ']');
         assertThat(tokenizer.decode(260, 259, 256)).isEqualTo("[x]ab");
+    }
+
+    @Test
+    void takesNoWholeWordForAControlToken() {
+        Tokenizer tokenizer =
+                open(
+                        new GgufWriter()
+                                .string("tokenizer.ggml.model", "gpt2")
+                                .string("tokenizer.ggml.pre", "llama-bpe")
+                                .bool("tokenizer.ggml.add_bos_token", 0)
+                                .strings("tokenizer.ggml.tokens", List.of("a", "b", "ab", "ba"))
+                                .int32s("tokenizer.ggml.token_type", 1, 1, 3, 1)
+                                .strings("tokenizer.ggml.merges", List.of()));
+        assertThat(tokenizer.encode("ab", false, false)).containsExactly(0, 1);
+        assertThat(tokenizer.encode("ba", false, false)).containsExactly(3);
+        assertThat(tokenizer.encode("ab", false, true)).containsExactly(2);
     }
 
     @Test
@@ -144,7 +165,7 @@ public final class TokenizerTest {
     }
 
     @Test
-    void encodesHugeWordsInReasonableTime() {
+    void encodesHugeWords() {
         Tokenizer tokenizer = open(smallVocabulary());
         String word = "abc".repeat(200_000);
         int[] tokens = tokenizer.encode(word, false, false);
@@ -154,10 +175,10 @@ public final class TokenizerTest {
     @Test
     void refusesIdsOutsideTheVocabulary() {
         Tokenizer tokenizer = open(smallVocabulary());
-        for (int id : new int[] {-1, 261, Integer.MAX_VALUE}) {
+        for (int id : new int[] {-1, 262, Integer.MAX_VALUE}) {
             assertThatThrownBy(() -> tokenizer.decode(id))
                     .isInstanceOf(IllegalArgumentException.class)
-                    .hasMessageContaining("outside the vocabulary of 261");
+                    .hasMessageContaining("outside the vocabulary of 262");
             assertThatThrownBy(() -> tokenizer.tokenBytes(id))
                     .isInstanceOf(IllegalArgumentException.class);
             assertThatThrownBy(() -> tokenizer.decoder().push(id))
@@ -174,8 +195,8 @@ public final class TokenizerTest {
         assertRefused(other, "tokenizer.ggml.model 'llama' is not supported, only 'gpt2'");
         assertRefused(vocabulary("tekken"), "pre-tokenizer 'tekken' is not supported, only [");
         assertRefused(
-                smallVocabulary().uint32("tokenizer.ggml.eot_token_id", 261),
-                "'tokenizer.ggml.eot_token_id' is 261, outside the vocabulary of 261");
+                smallVocabulary().uint32("tokenizer.ggml.eot_token_id", 262),
+                "'tokenizer.ggml.eot_token_id' is 262, outside the vocabulary of 262");
         GgufWriter base =
                 new GgufWriter()
                         .string("tokenizer.ggml.model", "gpt2")

@@ -104,7 +104,13 @@ public final class NixlTransport implements KvTransport {
 
     @Override
     public RemotePeer load(byte[] metadata) {
-        return translated(() -> new NixlPeer(agent.load(metadata)));
+        try {
+            return translated(() -> new NixlPeer(agent.load(metadata)));
+        } catch (IllegalStateException e) {
+            // The name stands in the peer's bytes: that it is loaded already is not the caller's
+            // mistake.
+            throw new TransportException(String.valueOf(e.getMessage()), e);
+        }
     }
 
     @Override

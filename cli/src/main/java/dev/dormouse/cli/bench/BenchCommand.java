@@ -1,0 +1,24 @@
+package dev.dormouse.cli.bench;
+
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code dormouse bench}. */
+@Command(
+        name = "bench",
+        mixinStandardHelpOptions = true,
+        description = "Measures parts of Dormouse on this machine.",
+        subcommands = EngineBench.class)
+public final class BenchCommand implements Runnable {
+    @Spec private CommandSpec spec;
+
+    /** Made by picocli. */
+    public BenchCommand() {}
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(), "which benchmark?");
+    }
+}

@@ -1,0 +1,5 @@
+/** {@code dormouse bench}. */
+@NullMarked
+package dev.dormouse.cli.bench;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,83 @@
+package dev.dormouse.cli.route;
+
+import dev.dormouse.cli.ExitWithParent;
+import dev.dormouse.cli.Termination;
+import dev.dormouse.router.Router;
+import dev.dormouse.router.RouterConfig;
+import java.net.URI;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** {@code dormouse route}. */
+@Command(
+        name = "route",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Routes each request over a prefill engine and a decode engine.",
+            "",
+            "The prefill engine computes the prompt; the decode engine reads its KV cache and answers. Engines of a role take"
+                    + " turns. `GET /health` says which of them are up."
+        })
+public final class RouteCommand implements Callable<Integer> {
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            description = "HTTP address (default: ${DEFAULT-VALUE}).")
+    private String host = "";
+
+    @Option(
+            names = "--port",
+            defaultValue = "8080",
+            description = "HTTP port, 0 for a free one (default: ${DEFAULT-VALUE}).")
+    private int port;
+
+    @Option(
+            names = "--prefill",
+            paramLabel = "URL",
+            required = true,
+            description = "A prefill engine; may be repeated.")
+    private List<URI> prefill = List.of();
+
+    @Option(
+            names = "--decode",
+            paramLabel = "URL",
+            required = true,
+            description = "A decode engine; may be repeated.")
+    private List<URI> decode = List.of();
+
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description = "YAML file of these options; the command line wins.")
+    private @Nullable Path config;
+
+    @Option(
+            names = "--exit-with-parent",
+            hidden = true,
+            description = "End when standard input closes.")
+    private boolean exitWithParent;
+
+    /** Made by picocli. */
+    public RouteCommand() {}
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (exitWithParent) {
+            ExitWithParent.watch();
+        }
+        RouterConfig.Builder builder = RouterConfig.builder().host(host).port(port);
+        prefill.forEach(builder::prefillEngine);
+        decode.forEach(builder::decodeEngine);
+        Router router = Router.start(builder.build());
+        Termination termination = Termination.closing(router);
+        System.out.printf(
+                "Listening on http://%s:%d (router, prefill %s, decode %s)%n",
+                host, router.port(), prefill, decode);
+        termination.await();
+        return 0;
+    }
+}

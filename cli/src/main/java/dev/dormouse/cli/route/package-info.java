@@ -1,0 +1,5 @@
+/** {@code dormouse route}. */
+@NullMarked
+package dev.dormouse.cli.route;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,89 @@
+package dev.dormouse.cli.serve;
+
+import dev.dormouse.cli.ExitWithParent;
+import dev.dormouse.cli.Termination;
+import dev.dormouse.engine.Engine;
+import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.server.EngineServer;
+import dev.dormouse.server.ModelText;
+import dev.dormouse.server.ServerConfig;
+import java.time.Clock;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code dormouse serve}. */
+@Command(
+        name = "serve",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        description = {
+            "Serves a model over HTTP: OpenAI's API, sleep and wake, metrics.",
+            "",
+            "Alone, or as one leg of a prefill/decode pair (--role) behind `dormouse route`."
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  dormouse serve",
+            "  dormouse serve --role prefill --port 8100 --side-channel-port 5600 --enable-sleep-mode",
+            "  dormouse serve --role decode  --port 8200 --side-channel-port 5601 --enable-sleep-mode",
+            "  curl -X POST 'localhost:8100/sleep?level=1&mode=wait'"
+        })
+public final class ServeCommand implements Callable<Integer> {
+    @Spec private CommandSpec spec;
+
+    @Mixin private ServeOptions options;
+
+    /** Made by picocli. */
+    public ServeCommand() {}
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (options.exitWithParent) {
+            ExitWithParent.watch();
+        }
+        if (options.model == null) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "no model: give --model FILE, or start through ./dormouse, which fetches the default one");
+        }
+        ServedModel served = ServedModel.open(options.model, options);
+        Engine engine = served.startEngine(options);
+        EngineServer server;
+        try {
+            server =
+                    EngineServer.start(
+                            new ServerConfig(
+                                    options.host,
+                                    options.port,
+                                    ServerConfig.DEFAULT_MAX_BODY_BYTES),
+                            engine,
+                            new ModelText(served.tokenizer(), served.chatTemplate()),
+                            Clock.systemUTC(),
+                            System::nanoTime);
+        } catch (RuntimeException e) {
+            engine.close();
+            throw e;
+        }
+        Termination termination = Termination.closing(server, engine, served);
+        announce(engine.info(), server.port());
+        termination.await();
+        return 0;
+    }
+
+    private void announce(EngineInfo info, int port) {
+        System.out.printf(
+                "Listening on http://%s:%d (%s, role %s, %d KV blocks of %d tokens, sleep mode %s)%n",
+                options.host,
+                port,
+                info.servedModelName(),
+                options.role == null ? "alone" : options.role,
+                info.kvBlocks(),
+                info.blockTokens(),
+                info.sleepModeEnabled() ? "on" : "off");
+    }
+}

@@ -1,0 +1,198 @@
+package dev.dormouse.cli.serve;
+
+import dev.dormouse.model.KvType;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** Options of {@code dormouse serve}; where vLLM has the option, its name. */
+final class ServeOptions {
+    /** Which leg of a request an engine serves for others. */
+    enum Role {
+        /** Computes prompts, and holds their KV for a decode engine. */
+        prefill,
+        /** Reads prompts' KV from a prefill engine, and generates. */
+        decode,
+        /** Either, as each request asks. */
+        both
+    }
+
+    /** Element types of the KV cache. */
+    enum KvCacheDtype {
+        /** The standard: half precision. */
+        auto,
+        /** IEEE half precision. */
+        float16,
+        /** The upper half of a float. */
+        bfloat16;
+
+        KvType type() {
+            return this == bfloat16 ? KvType.BF16 : KvType.F16;
+        }
+    }
+
+    /** What becomes of a request whose KV cannot be read. */
+    enum LoadFailurePolicy {
+        /** It fails. */
+        fail,
+        /** Its prompt is computed here. */
+        recompute
+    }
+
+    @Option(
+            names = "--model",
+            paramLabel = "FILE",
+            defaultValue = "${env:DORMOUSE_MODEL}",
+            description = "GGUF file (default: the model that the set-up fetched).")
+    @Nullable Path model;
+
+    @Option(
+            names = "--served-model-name",
+            paramLabel = "NAME",
+            description = "Name in API requests (default: the file's own).")
+    @Nullable String servedModelName;
+
+    @Option(
+            names = "--role",
+            description =
+                    "Serve one leg of P/D: ${COMPLETION-CANDIDATES}. Without it the engine works alone.")
+    @Nullable Role role;
+
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            description = "HTTP address (default: ${DEFAULT-VALUE}).")
+    String host = "";
+
+    @Option(
+            names = "--port",
+            defaultValue = "8000",
+            description = "HTTP port, 0 for a free one (default: ${DEFAULT-VALUE}).")
+    int port;
+
+    @Option(
+            names = "--side-channel-host",
+            defaultValue = "${env:VLLM_NIXL_SIDE_CHANNEL_HOST:-127.0.0.1}",
+            description =
+                    "Address where other engines ask for this one's KV layout (default: ${DEFAULT-VALUE}).")
+    String sideChannelHost = "";
+
+    @Option(
+            names = "--side-channel-advertised-host",
+            paramLabel = "HOST",
+            description = "Address that other engines are told (default: the side channel's host).")
+    @Nullable String advertisedHost;
+
+    @Option(
+            names = "--side-channel-port",
+            defaultValue = "${env:VLLM_NIXL_SIDE_CHANNEL_PORT:-5600}",
+            description = "Its port, 0 for a free one (default: ${DEFAULT-VALUE}).")
+    int sideChannelPort;
+
+    @Option(
+            names = "--kv-cache-memory",
+            paramLabel = "SIZE",
+            defaultValue = "512MiB",
+            converter = MemorySize.Converter.class,
+            description = "Memory for the KV cache (default: ${DEFAULT-VALUE}).")
+    MemorySize kvCacheMemory = new MemorySize(0);
+
+    @Option(
+            names = "--kv-cache-dtype",
+            paramLabel = "TYPE",
+            defaultValue = "auto",
+            description =
+                    "Element type of the KV cache: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+    KvCacheDtype kvCacheDtype = KvCacheDtype.auto;
+
+    @Option(
+            names = "--block-size",
+            defaultValue = "16",
+            description = "Tokens per KV block (default: ${DEFAULT-VALUE}).")
+    int blockSize;
+
+    @Option(
+            names = "--max-model-len",
+            description = "Longest prompt plus output, in tokens (default: the model's own).")
+    @Nullable Integer maxModelLen;
+
+    @Option(
+            names = "--max-num-seqs",
+            defaultValue = "64",
+            description = "Sequences computed at once (default: ${DEFAULT-VALUE}).")
+    int maxNumSeqs;
+
+    @Option(
+            names = "--max-num-batched-tokens",
+            defaultValue = "512",
+            description = "Tokens computed in one step (default: ${DEFAULT-VALUE}).")
+    int maxNumBatchedTokens;
+
+    @Option(
+            names = "--max-num-waiting",
+            defaultValue = "1024",
+            description =
+                    "Requests that may wait; further ones are answered 503 (default: ${DEFAULT-VALUE}).")
+    int maxNumWaiting;
+
+    @Option(
+            names = "--enable-prefix-caching",
+            negatable = true,
+            defaultValue = "true",
+            fallbackValue = "true",
+            description = "Keep and share prompts' KV (default: ${DEFAULT-VALUE}).")
+    boolean prefixCaching;
+
+    @Option(
+            names = "--enable-sleep-mode",
+            description = "Allow /sleep, /wake_up and /release_kv_cache_memory.")
+    boolean sleepMode;
+
+    @Option(
+            names = "--hold-requests-while-asleep",
+            description = "Requests that arrive asleep wait for the wake instead of a 503.")
+    boolean holdRequestsWhileAsleep;
+
+    @Option(
+            names = "--kv-load-failure-policy",
+            paramLabel = "POLICY",
+            defaultValue = "fail",
+            description =
+                    "A request whose KV cannot be read: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+    LoadFailurePolicy loadFailurePolicy = LoadFailurePolicy.fail;
+
+    @Option(
+            names = "--kv-lease-duration",
+            paramLabel = "SECONDS",
+            defaultValue = "30",
+            description =
+                    "How long a prompt's KV is held for a reader without a sign of life (default: ${DEFAULT-VALUE}).")
+    int leaseSeconds;
+
+    @Option(
+            names = "--engine-id",
+            paramLabel = "ID",
+            description = "Name among engines (default: random at each start).")
+    @Nullable String engineId;
+
+    @Option(names = "--threads", description = "Compute threads (default: one per processor).")
+    @Nullable Integer threads;
+
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description = "YAML file of these options; the command line wins.")
+    @Nullable Path config;
+
+    @Option(
+            names = "--poison-woken-memory",
+            hidden = true,
+            description = "Fill woken memory with a pattern; for debugging.")
+    boolean poisonWokenMemory;
+
+    @Option(
+            names = "--exit-with-parent",
+            hidden = true,
+            description = "End when standard input closes.")
+    boolean exitWithParent;
+}

@@ -1,0 +1,114 @@
+package dev.dormouse.cli.serve;
+
+import dev.dormouse.engine.Engine;
+import dev.dormouse.engine.EngineConfig;
+import dev.dormouse.engine.core.ConnectorHalves;
+import dev.dormouse.engine.core.Engines;
+import dev.dormouse.model.LlamaModel;
+import dev.dormouse.model.ModelConfig;
+import dev.dormouse.model.chat.ChatTemplate;
+import dev.dormouse.model.gguf.GgufFile;
+import dev.dormouse.model.tokenizer.Tokenizer;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A model file with all that is read from it, and the engine that serves it. */
+final class ServedModel implements AutoCloseable {
+    private final GgufFile file;
+    private final LlamaModel model;
+    private final Tokenizer tokenizer;
+    private final ChatTemplate chatTemplate;
+
+    private ServedModel(GgufFile file, LlamaModel model) {
+        this.file = file;
+        this.model = model;
+        this.tokenizer = Tokenizer.of(file.metadata());
+        this.chatTemplate = ChatTemplate.of(file.metadata(), tokenizer);
+    }
+
+    static ServedModel open(Path path, ServeOptions options) {
+        int threads =
+                options.threads == null
+                        ? Runtime.getRuntime().availableProcessors()
+                        : options.threads;
+        GgufFile file = GgufFile.open(path);
+        try {
+            return new ServedModel(file, LlamaModel.open(file, threads));
+        } catch (RuntimeException e) {
+            file.close();
+            throw e;
+        }
+    }
+
+    Tokenizer tokenizer() {
+        return tokenizer;
+    }
+
+    ChatTemplate chatTemplate() {
+        return chatTemplate;
+    }
+
+    /**
+     * Starts the engine, which owns the model's compute threads from now on; the file stays open
+     * for weights that come back.
+     */
+    Engine startEngine(ServeOptions options) {
+        EngineConfig config = engineConfig(options);
+        @Nullable ConnectorHalves connector =
+                options.role == null ? null : Connectors.open(options, model.config(), config);
+        return Engines.start(config, List.of(model), tokenizer, connector);
+    }
+
+    private EngineConfig engineConfig(ServeOptions options) {
+        ModelConfig config = model.config();
+        int maxModelLength =
+                options.maxModelLen == null ? config.contextLength() : options.maxModelLen;
+        require(
+                maxModelLength >= 2 && maxModelLength <= config.contextLength(),
+                "--max-model-len is "
+                        + maxModelLength
+                        + ", but must be between 2 and the model's "
+                        + config.contextLength());
+        require(
+                options.blockSize >= 1,
+                "--block-size is " + options.blockSize + ", but must be at least 1");
+        require(
+                options.maxNumSeqs >= 1,
+                "--max-num-seqs is " + options.maxNumSeqs + ", but must be at least 1");
+        require(
+                options.maxNumBatchedTokens >= options.maxNumSeqs,
+                "--max-num-batched-tokens is "
+                        + options.maxNumBatchedTokens
+                        + ", but must be at least --max-num-seqs, "
+                        + options.maxNumSeqs);
+        require(
+                options.maxNumWaiting >= 1,
+                "--max-num-waiting is " + options.maxNumWaiting + ", but must be at least 1");
+        return new EngineConfig(
+                options.servedModelName == null ? config.name() : options.servedModelName,
+                options.kvCacheMemory.bytes(),
+                options.blockSize,
+                options.kvCacheDtype.type(),
+                maxModelLength,
+                options.maxNumSeqs,
+                options.maxNumBatchedTokens,
+                options.maxNumWaiting,
+                options.prefixCaching,
+                options.sleepMode,
+                options.holdRequestsWhileAsleep,
+                options.loadFailurePolicy == ServeOptions.LoadFailurePolicy.recompute,
+                options.poisonWokenMemory);
+    }
+
+    private static void require(boolean holds, String problem) {
+        if (!holds) {
+            throw new IllegalArgumentException(problem);
+        }
+    }
+
+    @Override
+    public void close() {
+        file.close();
+    }
+}

@@ -1,0 +1,94 @@
+package dev.dormouse.cli;
+
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
+
+import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.importer.ClassFileImporter;
+import com.tngtech.archunit.core.importer.ImportOption;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Each module uses only what stands before it; see docs/adr/0001-modules.md. */
+class ModuleDirectionTest {
+    private static final Map<String, List<String>> USES =
+            Map.ofEntries(
+                    Map.entry("foreign", List.of()),
+                    Map.entry("nixl", List.of("foreign")),
+                    Map.entry("memory", List.of("foreign")),
+                    Map.entry("transport", List.of()),
+                    Map.entry("transport.nixl", List.of("transport", "nixl")),
+                    Map.entry("connector", List.of("transport")),
+                    Map.entry("model", List.of()),
+                    Map.entry(
+                            "engine",
+                            List.of("connector", "transport", "memory", "model", "foreign")),
+                    Map.entry("server", List.of("engine", "connector", "model")),
+                    Map.entry("router", List.of()));
+
+    private static final JavaClasses CLASSES =
+            new ClassFileImporter()
+                    .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)
+                    .importPackages("dev.dormouse");
+
+    @Test
+    void modulesUseOnlyWhatStandsBeforeThem() {
+        USES.forEach(
+                (module, uses) ->
+                        USES.keySet().stream()
+                                .filter(other -> !other.equals(module) && !uses.contains(other))
+                                .forEach(other -> requireIndependent(module, other)));
+    }
+
+    @Test
+    void nobodyUsesTheCommandLine() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackage("dev.dormouse.cli..")
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("dev.dormouse.cli..")
+                .check(CLASSES);
+    }
+
+    @Test
+    void onlyForeignLinksNativeCode() {
+        noClasses()
+                .that()
+                .resideOutsideOfPackages("dev.dormouse.foreign..", "dev.dormouse.nixl..")
+                .should()
+                .dependOnClassesThat()
+                .haveFullyQualifiedName("java.lang.foreign.Linker")
+                .check(CLASSES);
+    }
+
+    @Test
+    void nobodyDeserializesJavaObjects() {
+        noClasses()
+                .should()
+                .dependOnClassesThat()
+                .haveFullyQualifiedName("java.io.ObjectInputStream")
+                .check(CLASSES);
+    }
+
+    private static void requireIndependent(String module, String other) {
+        String own = pattern(module);
+        noClasses()
+                .that()
+                .resideInAnyPackage(own)
+                .and()
+                .resideOutsideOfPackage(
+                        module.equals("transport") ? "dev.dormouse.transport.nixl.." : "none")
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(pattern(other))
+                .check(CLASSES);
+    }
+
+    /** The transport's own package stands above that of its implementation over NIXL. */
+    private static String pattern(String module) {
+        return module.equals("transport")
+                ? "dev.dormouse.transport"
+                : "dev.dormouse." + module + "..";
+    }
+}

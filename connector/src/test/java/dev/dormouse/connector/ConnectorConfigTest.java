@@ -1,0 +1,71 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** Settings are checked where they are made. */
+final class ConnectorConfigTest {
+    @Test
+    void wildcardsAreNotAdvertised() {
+        for (String host : List.of("0.0.0.0", "::")) {
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(() -> Params.config("E").bindHost(host).build())
+                    .withMessageContaining("wildcard");
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(() -> Params.config("E").advertisedHost(host).build());
+            assertThat(
+                            Params.config("E")
+                                    .bindHost(host)
+                                    .advertisedHost("10.0.0.5")
+                                    .build()
+                                    .bindHost())
+                    .isEqualTo(host);
+        }
+    }
+
+    @Test
+    void settingsOutOfRangeAreRefused() {
+        List<Consumer<ConnectorConfig.Builder>> bad =
+                List.of(
+                        builder -> builder.engineId(" "),
+                        builder -> builder.instanceId(""),
+                        builder -> builder.tpSize(0),
+                        builder -> builder.sideChannelPort(65_536),
+                        builder -> builder.advertisedHost("not a host"),
+                        builder -> builder.leaseDuration(Duration.ZERO),
+                        builder -> builder.leaseDuration(Duration.ofDays(2)));
+        for (Consumer<ConnectorConfig.Builder> change : bad) {
+            ConnectorConfig.Builder builder = Params.config("E");
+            change.accept(builder);
+            assertThatExceptionOfType(ConnectorException.class).isThrownBy(builder::build);
+        }
+    }
+
+    @Test
+    void theDefaultsAreThoseOfTheProtocol() {
+        ConnectorConfig config = ConnectorConfig.builder(ModelEngine.FACTORS, 16).build();
+        assertThat(config.bindHost()).isEqualTo("localhost");
+        assertThat(config.advertisedHost()).isEqualTo("localhost");
+        assertThat(config.sideChannelPort()).isEqualTo(5600);
+        assertThat(config.leaseDuration()).isEqualTo(Duration.ofSeconds(30));
+        assertThat(config.heartbeatInterval()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(config.leaseExtension()).isEqualTo(Duration.ofSeconds(20));
+        assertThat(config.handshakeTimeout()).isEqualTo(Duration.ofSeconds(5));
+        assertThat(config.engineTtl()).isEqualTo(Duration.ofHours(1));
+        assertThat(config.enforceCompatibility()).isTrue();
+        assertThat(config.loadFailurePolicy()).isEqualTo(LoadFailurePolicy.FAIL);
+        assertThat(config.skipReregistration()).isFalse();
+    }
+
+    @Test
+    void everyStartIsAnotherInstance() {
+        assertThat(ConnectorConfig.builder(ModelEngine.FACTORS, 16).build().instanceId())
+                .isNotEqualTo(
+                        ConnectorConfig.builder(ModelEngine.FACTORS, 16).build().instanceId());
+    }
+}

@@ -1,0 +1,125 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** Parameters that came through clients and routers. */
+final class KvTransferParamsTest {
+    private final PullScheduler scheduler =
+            new PullScheduler(Params.config("E").build(), () -> 0, new ModelSideChannels()::open);
+
+    @Test
+    void parametersThatCannotBeUnderstoodAskForNoReadAndSayWhy() {
+        Map<String, Consumer<ObjectNode>> problems =
+                Map.ofEntries(
+                        Map.entry("remote_engine_id", json -> json.remove("remote_engine_id")),
+                        Map.entry("remote_request_id", json -> json.putNull("remote_request_id")),
+                        Map.entry("remote_host", json -> json.put("remote_host", "a b")),
+                        Map.entry("remote_port", json -> json.put("remote_port", 70_000)),
+                        Map.entry(
+                                "remote_block_ids",
+                                json -> json.putArray("remote_block_ids").add(1)),
+                        Map.entry("tp_size", json -> json.put("tp_size", 0)),
+                        Map.entry("pp_size", json -> json.put("pp_size", 1.5)),
+                        Map.entry("remote_num_tokens", json -> json.put("remote_num_tokens", -1)),
+                        Map.entry(
+                                "remote_registration_epoch",
+                                json -> json.put("remote_registration_epoch", "1")),
+                        Map.entry(
+                                "remote_registration_generation",
+                                json -> json.put("remote_registration_generation", -1)),
+                        Map.entry("remote_instance_id", json -> json.put("remote_instance_id", 5)));
+        problems.forEach(
+                (key, change) -> {
+                    KvTransferParams params = Params.remote(change);
+                    assertThat(params.problem()).contains(key);
+                    ConnectorRequest request = new ConnectorRequest(key, 10, params);
+                    scheduler.onArrival(request);
+                    assertThat(scheduler.externalTokens(request, 0)).isZero();
+                    scheduler.onAllocated(request, new int[] {1, 2, 3}, 0, 0);
+                    assertThat(scheduler.onFinished(request, FinishKind.LENGTH, new int[] {1}, 4))
+                            .isEqualTo(HandOver.NONE);
+                });
+        assertThat(scheduler.step().reads()).isEmpty();
+        assertThat(scheduler.step().heartbeats()).isEmpty();
+        assertThat(Params.remote(_ -> {}).problem()).isNull();
+        assertThat(Params.prefill().problem()).isNull();
+    }
+
+    @Test
+    void blockIdsAreCheckedOneByOne() {
+        for (String ids :
+                List.of(
+                        "null",
+                        "5",
+                        "[5]",
+                        "[[1],[2]]",
+                        "[[-1]]",
+                        "[[1.5]]",
+                        "[[\"1\"]]",
+                        "[[4294967296]]",
+                        "{}")) {
+            KvTransferParams params =
+                    Params.parse(
+                            Params.remote(_ -> {}).toJson().toString().replace("[[7,3,9]]", ids));
+            assertThat(params.problem()).as(ids).contains("remote_block_ids");
+        }
+        for (String ids : List.of("[]", "[[]]")) {
+            KvTransferParams params =
+                    Params.parse(
+                            Params.remote(_ -> {}).toJson().toString().replace("[[7,3,9]]", ids));
+            assertThat(params.problem()).as(ids).isNull();
+        }
+    }
+
+    @Test
+    void unknownKeysOfARequestSurvive() {
+        KvTransferParams params = Params.remote(json -> json.put("key_of_tomorrow", 1));
+        assertThat(params.problem()).isNull();
+        assertThat(params.toJson().path("key_of_tomorrow").asInt()).isEqualTo(1);
+    }
+
+    @Test
+    void whatIsNoObjectIsRefused() {
+        for (String json : List.of("[]", "1", "null", "\"x\"")) {
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(() -> Params.parse(json))
+                    .withMessageContaining("JSON object");
+        }
+    }
+
+    @Test
+    void theObjectIsCopiedBothWays() {
+        ObjectNode json = Params.remote(_ -> {}).toJson();
+        KvTransferParams params = KvTransferParams.of(json);
+        json.put("remote_port", 1);
+        params.toJson().put("remote_port", 2);
+        assertThat(params.toJson().path("remote_port").asInt()).isEqualTo(5600);
+    }
+
+    @Test
+    void defaultsStandInForWhatOldHoldersDoNotSay() {
+        RemoteHandOver read =
+                RemoteHandOver.read(
+                        Params.remote(
+                                json ->
+                                        json.remove(
+                                                List.of(
+                                                        "tp_size",
+                                                        "pp_size",
+                                                        "remote_num_tokens",
+                                                        "remote_instance_id",
+                                                        "remote_registration_epoch",
+                                                        "remote_registration_generation"))));
+        assertThat(read.source())
+                .isEqualTo(new RemoteSource("P", null, "p1", "127.0.0.1", 5600, 1, 1, 0));
+        assertThat(read.tokens()).isZero();
+        assertThat(read.blocks()).containsExactly(7, 3, 9);
+    }
+}

@@ -1,0 +1,276 @@
+package dev.dormouse.model;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.dormouse.model.gguf.GgufFile;
+import dev.dormouse.model.gguf.TensorType;
+import dev.dormouse.model.kernel.Kernels;
+import dev.dormouse.model.kernel.ScalarKernels;
+import dev.dormouse.testkit.Seeded;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.assertj.core.data.Offset;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+final class LlamaModelTest {
+    private static final TensorType[] MIXED = {
+        TensorType.Q4_1, TensorType.Q8_0, TensorType.F16, TensorType.Q4_1, TensorType.Q4_0
+    };
+
+    @TempDir private Path directory;
+
+    private interface Case {
+        void run(LlamaModel model);
+    }
+
+    private void withModel(TinyModel tiny, int threads, Kernels kernels, Case test) {
+        try (GgufFile file = GgufFile.open(tiny.write(directory));
+                LlamaModel model = LlamaModel.open(file, threads, kernels)) {
+            test.run(model);
+        }
+    }
+
+    private static int[] randomTokens(int count, SplittableRandom random) {
+        return random.ints(count, 0, TinyModel.VOCABULARY).toArray();
+    }
+
+    private static SequenceChunk chunk(int[] tokens, int from, int to, int[] blocks) {
+        return new SequenceChunk(Arrays.copyOfRange(tokens, from, to), from, blocks, to - from);
+    }
+
+    private static void assertSame(String what, List<float[]> actual, List<float[]> expected) {
+        assertThat(actual).as(what).hasSameSizeAs(expected);
+        for (int row = 0; row < actual.size(); row++) {
+            assertThat(actual.get(row)).as("%s, row %d", what, row).isEqualTo(expected.get(row));
+        }
+    }
+
+    @Test
+    void theConfigurationIsTheFiles() {
+        TinyModel tiny = TinyModel.random(true, new SplittableRandom(1), MIXED);
+        withModel(
+                tiny,
+                1,
+                Kernels.best(),
+                model -> {
+                    assertThat(model.config())
+                            .isEqualTo(
+                                    new ModelConfig(
+                                            "tiny", "llama", 75, 64, 2, 4, 2, 32, 96, 160, 24, 5000,
+                                            1e-4f));
+                    assertThat(model.weightBytes()).isPositive();
+                    assertThat(model.weightBytes() % 64).isZero();
+                });
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void logitsAreThoseOfANaiveForwardPass(TensorType type) {
+        Seeded.forAll(
+                2,
+                random -> {
+                    TinyModel tiny = TinyModel.random(random.nextBoolean(), random, type);
+                    agreesWithNaive(tiny, KvType.F16, 5e-3, random);
+                });
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void bothCacheTypesAndMixedMatricesAgreeWithANaiveForwardPass(KvType type) {
+        Seeded.forAll(
+                2,
+                random -> {
+                    TinyModel tiny = TinyModel.random(random.nextBoolean(), random, MIXED);
+                    agreesWithNaive(tiny, type, type == KvType.F16 ? 5e-3 : 5e-2, random);
+                });
+    }
+
+    private void agreesWithNaive(
+            TinyModel tiny, KvType type, double tolerance, SplittableRandom random) {
+        int[] tokens = randomTokens(40, random);
+        double[][] expected = new NaiveLlama(tiny, type).logits(tokens);
+        withModel(
+                tiny,
+                2,
+                Kernels.best(),
+                model -> {
+                    try (ModelMemory memory = new ModelMemory(model, 5, 8, type)) {
+                        int[] blocks = memory.blocks(random);
+                        List<float[]> rows = memory.forward(chunk(tokens, 0, 40, blocks));
+                        for (int row = 0; row < 40; row++) {
+                            for (int i = 0; i < TinyModel.VOCABULARY; i++) {
+                                assertThat((double) rows.get(row)[i])
+                                        .as("position %d, token %d", row, i)
+                                        .isCloseTo(expected[row][i], Offset.offset(tolerance));
+                            }
+                        }
+                    }
+                });
+    }
+
+    @Test
+    void howASequenceIsCutDoesNotMatter() {
+        Seeded.forAll(
+                4,
+                random -> {
+                    TinyModel tiny = TinyModel.random(true, random, MIXED);
+                    int[] tokens = randomTokens(120, random);
+                    List<float[]> whole = whole(tiny, tokens, random);
+                    withModel(
+                            tiny,
+                            2,
+                            Kernels.best(),
+                            model -> {
+                                List<float[]> cut = new ArrayList<>();
+                                try (ModelMemory memory =
+                                        new ModelMemory(model, 31, 4, KvType.F16)) {
+                                    int[] blocks = memory.blocks(random);
+                                    int from = 0;
+                                    while (from < 120) {
+                                        int most = random.nextBoolean() ? 1 : 50;
+                                        int to = Math.min(120, from + 1 + random.nextInt(most));
+                                        cut.addAll(memory.forward(chunk(tokens, from, to, blocks)));
+                                        from = to;
+                                    }
+                                }
+                                assertSame("chunks", cut, whole);
+                            });
+                });
+    }
+
+    private List<float[]> whole(TinyModel tiny, int[] tokens, SplittableRandom random) {
+        List<float[]> rows = new ArrayList<>();
+        withModel(
+                tiny,
+                1,
+                Kernels.best(),
+                model -> {
+                    try (ModelMemory memory = new ModelMemory(model, 10, 16, KvType.F16)) {
+                        rows.addAll(
+                                memory.forward(
+                                        chunk(tokens, 0, tokens.length, memory.blocks(random))));
+                    }
+                });
+        return rows;
+    }
+
+    @Test
+    void theOtherSequencesOfABatchDoNotMatter() {
+        Seeded.forAll(
+                4,
+                random -> {
+                    TinyModel tiny = TinyModel.random(false, random, MIXED);
+                    int[] first = randomTokens(70, random);
+                    int[] second = randomTokens(33, random);
+                    int[] third = randomTokens(9, random);
+                    List<float[]> expected = new ArrayList<>();
+                    expected.addAll(whole(tiny, first, random).subList(50, 70));
+                    expected.addAll(whole(tiny, second, random).subList(32, 33));
+                    expected.addAll(whole(tiny, third, random));
+                    withModel(
+                            tiny,
+                            3,
+                            Kernels.best(),
+                            model -> {
+                                try (ModelMemory memory =
+                                        new ModelMemory(model, 40, 4, KvType.F16)) {
+                                    int[] all = memory.blocks(random);
+                                    int[] a = Arrays.copyOfRange(all, 0, 18);
+                                    int[] b = Arrays.copyOfRange(all, 18, 27);
+                                    int[] c = Arrays.copyOfRange(all, 27, 40);
+                                    memory.forward(chunk(second, 0, 32, b), chunk(first, 0, 50, a));
+                                    assertSame(
+                                            "batch",
+                                            memory.forward(
+                                                    chunk(first, 50, 70, a),
+                                                    chunk(second, 32, 33, b),
+                                                    chunk(third, 0, 9, c)),
+                                            expected);
+                                }
+                            });
+                });
+    }
+
+    @Test
+    void threadsAndKernelsDoNotMatter() {
+        SplittableRandom random = new SplittableRandom(11);
+        TinyModel tiny = TinyModel.random(true, random, MIXED);
+        int[] tokens = randomTokens(80, random);
+        List<float[]> expected = whole(tiny, tokens, random);
+        for (int threads = 1; threads <= 4; threads++) {
+            for (Kernels kernels : List.of(Kernels.best(), new ScalarKernels())) {
+                withModel(
+                        tiny,
+                        threads,
+                        kernels,
+                        model -> {
+                            try (ModelMemory memory = new ModelMemory(model, 12, 7, KvType.F16)) {
+                                int[] blocks = memory.blocks(random);
+                                List<float[]> rows =
+                                        new ArrayList<>(
+                                                memory.forward(chunk(tokens, 0, 79, blocks)));
+                                rows.addAll(memory.forward(chunk(tokens, 79, 80, blocks)));
+                                assertSame(kernels.name(), rows, expected);
+                            }
+                        });
+            }
+        }
+    }
+
+    @Test
+    void onlyTheRowsThatWereAskedForHaveLogits() {
+        SplittableRandom random = new SplittableRandom(12);
+        TinyModel tiny = TinyModel.random(true, random, MIXED);
+        int[] tokens = randomTokens(20, random);
+        List<float[]> expected = whole(tiny, tokens, random);
+        withModel(
+                tiny,
+                2,
+                Kernels.best(),
+                model -> {
+                    try (ModelMemory memory = new ModelMemory(model, 5, 8, KvType.F16)) {
+                        int[] blocks = memory.blocks(random);
+                        int[] start = Arrays.copyOf(tokens, 10);
+                        int[] rest = Arrays.copyOfRange(tokens, 10, 20);
+                        assertThat(memory.forward(new SequenceChunk(start, 0, blocks, 0)))
+                                .isEmpty();
+                        assertSame(
+                                "last three",
+                                memory.forward(new SequenceChunk(rest, 10, blocks, 3)),
+                                expected.subList(17, 20));
+                    }
+                });
+    }
+
+    @Test
+    void sequencesMayShareTheBlocksOfACommonPrefix() {
+        SplittableRandom random = new SplittableRandom(13);
+        TinyModel tiny = TinyModel.random(true, random, MIXED);
+        int[] one = randomTokens(24, random);
+        int[] other = one.clone();
+        other[20] = (other[20] + 1) % TinyModel.VOCABULARY;
+        List<float[]> expected = new ArrayList<>(whole(tiny, one, random).subList(16, 24));
+        expected.addAll(whole(tiny, other, random).subList(16, 24));
+        withModel(
+                tiny,
+                2,
+                Kernels.best(),
+                model -> {
+                    try (ModelMemory memory = new ModelMemory(model, 4, 8, KvType.F16)) {
+                        memory.forward(chunk(one, 0, 16, new int[] {3, 0}));
+                        assertSame(
+                                "shared prefix",
+                                memory.forward(
+                                        chunk(one, 16, 24, new int[] {3, 0, 1}),
+                                        chunk(other, 16, 24, new int[] {3, 0, 2})),
+                                expected);
+                    }
+                });
+    }
+}

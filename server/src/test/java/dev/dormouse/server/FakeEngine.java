@@ -1,0 +1,126 @@
+package dev.dormouse.server;
+
+import dev.dormouse.connector.TransferStatistics;
+import dev.dormouse.engine.Engine;
+import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.engine.EngineState;
+import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.engine.EngineStatistics;
+import dev.dormouse.engine.GenerationEvent;
+import dev.dormouse.engine.GenerationListener;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.PauseMode;
+import dev.dormouse.engine.TransitionRefusedException;
+import dev.dormouse.engine.TransitionReport;
+import dev.dormouse.engine.WakeTag;
+import dev.dormouse.model.ModelConfig;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** An engine that answers every request with a script, and remembers what it was asked. */
+final class FakeEngine implements Engine {
+    private static final ModelConfig MODEL =
+            new ModelConfig("fake", "llama", 49152, 8, 1, 1, 1, 8, 8, 4096, 8, 10000f, 1e-5f);
+
+    final List<GenerationRequest> requests = new CopyOnWriteArrayList<>();
+    final List<GenerationListener> listeners = new CopyOnWriteArrayList<>();
+    final List<String> aborted = new CopyOnWriteArrayList<>();
+    final List<String> transitions = new CopyOnWriteArrayList<>();
+    volatile Function<GenerationRequest, List<GenerationEvent>> script = request -> List.of();
+    volatile EngineState state = new EngineState(Phase.AWAKE, 0, Set.of(), false);
+    volatile @Nullable TransitionRefusedException refusal;
+    volatile List<TransferStatistics.TransferSample> samples = List.of();
+
+    @Override
+    public EngineInfo info() {
+        return new EngineInfo("fake-model", MODEL, 1000, 10, 16, true);
+    }
+
+    @Override
+    public void submit(GenerationRequest request, GenerationListener listener) {
+        listeners.add(listener);
+        requests.add(request);
+        script.apply(request).forEach(listener::onEvent);
+    }
+
+    @Override
+    public void abort(String requestId) {
+        aborted.add(requestId);
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> sleep(int level, PauseMode mode) {
+        return transition("sleep " + level + " " + mode, level, Set.of(WakeTag.KV_CACHE));
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> wake(@Nullable Set<WakeTag> tags) {
+        return transition("wake " + tags, -1, tags == null ? Set.of() : tags);
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> releaseKvCacheMemory() {
+        return transition("release", -1, Set.of(WakeTag.KV_CACHE));
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> pause(PauseMode mode, boolean clearCache) {
+        return transition("pause " + mode + " " + clearCache, -1, Set.of());
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> resume() {
+        return transition("resume", -1, Set.of());
+    }
+
+    @Override
+    public CompletableFuture<TransitionReport> resetPrefixCache() {
+        return transition("reset", -1, Set.of());
+    }
+
+    private CompletableFuture<TransitionReport> transition(
+            String what, int level, Set<WakeTag> tags) {
+        transitions.add(what);
+        TransitionRefusedException refused = refusal;
+        return refused != null
+                ? CompletableFuture.failedFuture(refused)
+                : CompletableFuture.completedFuture(
+                        new TransitionReport(true, state, level, tags, 4096, Map.of("unmap", 0.5)));
+    }
+
+    @Override
+    public EngineState state() {
+        return state;
+    }
+
+    @Override
+    public EngineStatistics statistics() {
+        TransferStatistics transfers = new TransferStatistics(List.of(), 1, 2, 3, 4, 5, 6, 7, 8);
+        return new EngineStatistics(
+                1,
+                2,
+                3,
+                4,
+                10,
+                5,
+                100,
+                60,
+                40,
+                50,
+                1,
+                90,
+                30,
+                7,
+                transfers,
+                samples,
+                List.of(new EngineStatistics.TransitionSample("sleep", 0.2)));
+    }
+
+    @Override
+    public void close() {}
+}
