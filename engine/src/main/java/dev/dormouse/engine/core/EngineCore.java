@@ -9,7 +9,6 @@ import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
-import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
@@ -171,9 +170,15 @@ final class EngineCore {
     }
 
     private void submit(Command.Submit submit) {
+        GenerationRequest request = submit.request();
         String refusal = parts.life().refusal();
-        if (refusal == null) {
-            admit(submit.request(), submit.listener());
+        String fault = parts.intake().fault(request);
+        if (fault != null) {
+            parts.remote().onRefused(parts.intake().identify(request));
+            Sequence.tellRefused(
+                    submit.listener(), request.id(), FailureKind.INVALID_REQUEST, fault);
+        } else if (refusal == null) {
+            parts.scheduler().add(parts.intake().accept(request, submit.listener()));
         } else if (parts.life().holdsRequests()) {
             parts.lobby().enter(submit);
         } else {
@@ -183,23 +188,19 @@ final class EngineCore {
 
     /** Takes in who waited for the engine to wake, or sends them away if it never will. */
     private void emptyLobby() {
-        if (parts.life().refusal() != null && parts.life().holdsRequests()) {
+        String refusal = parts.life().refusal();
+        if (refusal != null && parts.life().holdsRequests()) {
             return;
         }
-        Command.@Nullable Submit next = parts.lobby().leave();
-        while (next != null) {
-            submit(next);
-            next = parts.lobby().leave();
-        }
-    }
-
-    private void admit(GenerationRequest request, GenerationListener listener) {
-        String fault = parts.intake().fault(request);
-        if (fault == null) {
-            parts.scheduler().add(parts.intake().accept(request, listener));
-        } else {
-            parts.remote().onRefused(parts.intake().identify(request));
-            Sequence.tellRefused(listener, request.id(), FailureKind.INVALID_REQUEST, fault);
+        for (Command.Submit submit : parts.lobby().leave()) {
+            if (refusal == null) {
+                Sequence sequence = parts.intake().accept(submit.request(), submit.listener());
+                // Nobody renewed its lease meanwhile: what it would read may be another prompt's.
+                sequence.forbidRemoteRead();
+                parts.scheduler().add(sequence);
+            } else {
+                refuse(submit, refusal);
+            }
         }
     }
 
@@ -209,7 +210,7 @@ final class EngineCore {
         if (sequence != null) {
             parts.scheduler().abort(sequence);
         } else if (waiting != null) {
-            refuse(waiting, "the request was aborted while it waited for the engine to wake");
+            parts.intake().accept(waiting.request(), waiting.listener()).tellAborted(null);
         }
     }
 

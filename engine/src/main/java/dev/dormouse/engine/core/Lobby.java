@@ -3,6 +3,7 @@ package dev.dormouse.engine.core;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.Iterator;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,9 +17,11 @@ final class Lobby {
         held.addLast(submit);
     }
 
-    /** The request that waits longest, or null; it is not here any more. */
-    Command.@Nullable Submit leave() {
-        return held.poll();
+    /** Everybody, in the order of their arrival; nobody is here any more. */
+    List<Command.Submit> leave() {
+        List<Command.Submit> all = List.copyOf(held);
+        held.clear();
+        return all;
     }
 
     /** Removes a request by its id; null if it is not here. */

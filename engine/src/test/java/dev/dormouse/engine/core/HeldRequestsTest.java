@@ -3,6 +3,7 @@ package dev.dormouse.engine.core;
 import static dev.dormouse.engine.core.Prompts.prompt;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.PauseMode;
 import dev.dormouse.engine.WakeTag;
@@ -39,6 +40,35 @@ final class HeldRequestsTest {
     }
 
     @Test
+    void areNotReadFromAnEngineThatMayHaveLetTheirPromptGo() {
+        FakeConnector connector = new FakeConnector(1);
+        try (EngineHarness engine =
+                new EngineHarness(EngineHarness.holding(EngineHarness.roomy(), 10), connector)
+                        .opened()) {
+            engine.made(engine.engine.sleep(1, PauseMode.WAIT));
+            RecordingListener held =
+                    engine.submit("held", PROMPT, 5, connector.remotePrefill(PROMPT));
+            engine.settle();
+            engine.made(engine.engine.wake(null));
+            engine.settle();
+
+            assertThat(held.tokens()).isEqualTo(HashModel.oracle(PROMPT, 5));
+            assertThat(connector.reads).isEmpty();
+        }
+    }
+
+    @Test
+    void areRefusedAtOnceIfTheyCanNeverBeServed() {
+        try (EngineHarness engine = engine(10)) {
+            engine.made(engine.engine.sleep(1, PauseMode.WAIT));
+            RecordingListener wrong = engine.submit("wrong", List.of(), 5);
+            engine.settle();
+
+            assertThat(wrong.failed().kind()).isEqualTo(FailureKind.INVALID_REQUEST);
+        }
+    }
+
+    @Test
     void areRefusedBeyondTheLimit() {
         try (EngineHarness engine = engine(1)) {
             engine.made(engine.engine.sleep(1, PauseMode.WAIT));
@@ -64,7 +94,7 @@ final class HeldRequestsTest {
             engine.settle();
             engine.engine.abort("aborted");
             engine.settle();
-            assertThat(aborted.isOver()).isTrue();
+            assertThat(aborted.reason()).isEqualTo(FinishReason.ABORT);
             assertThat(closed.isOver()).isFalse();
         }
         assertThat(closed.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
