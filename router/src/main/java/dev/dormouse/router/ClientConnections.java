@@ -15,7 +15,7 @@ import java.util.concurrent.Semaphore;
 
 /** Serves HTTP/1.1 over {@link ClientConnection}s. */
 final class ClientConnections implements ServerConnectionSelector {
-    private static final Duration LINGER = Duration.ofSeconds(1);
+    private static final Duration LINGER = Duration.ofSeconds(5);
 
     private final ServerConnectionSelector http1 =
             Http1ConnectionSelector.builder().config(Http1Config.create()).build();

@@ -116,10 +116,31 @@ class RouterSurfaceTest {
                     \r
                     7fffffff\r
                     """);
-            assertThat(client.readToEnd())
-                    .startsWith("HTTP/1.1 413 ")
-                    .contains("\"code\":\"body_too_large\"");
+            assertThat(client.readUntil("\"code\":\"body_too_large\"}}"))
+                    .startsWith("HTTP/1.1 413 ");
             assertThat(h.prefill.requests()).hasSize(1);
+        }
+    }
+
+    @Test
+    void clientThatSendsARefusedBodyToItsEndStillGetsTheAnswer() throws Exception {
+        // More than the buffers of two sockets hold.
+        String piece = "x".repeat(1_000_000);
+        int pieces = 20;
+        try (RouterHarness h =
+                        new RouterHarness(
+                                handingOver(), answering("{}"), c -> c.maxBodyBytes(1000));
+                RawClient client = h.rawClient()) {
+            client.send(
+                    "POST /v1/completions HTTP/1.1\r\nHost: router\r\nContent-Length: "
+                            + pieces * piece.length()
+                            + "\r\n\r\n");
+            for (int i = 0; i < pieces; i++) {
+                client.send(piece);
+            }
+
+            assertThat(client.readUntil("\"code\":\"body_too_large\"}}"))
+                    .startsWith("HTTP/1.1 413 ");
         }
     }
 
