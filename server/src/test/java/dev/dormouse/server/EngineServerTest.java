@@ -522,7 +522,10 @@ class EngineServerTest {
     @Test
     void aPortInUseIsAnErrorThatNamesIt() {
         ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000);
-        assertThatThrownBy(() -> EngineServer.start(taken, engine, text, Instant::now, System::nanoTime))
+        assertThatThrownBy(
+                        () ->
+                                EngineServer.start(
+                                        taken, engine, text, Instant::now, System::nanoTime))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining(Integer.toString(server.port()))
                 .hasMessageContaining("--port");
@@ -531,7 +534,8 @@ class EngineServerTest {
     @Test
     void aClientThatLeavesInMidStreamEndsItsRequest() throws Exception {
         engine.script = request -> List.of(new Tokens("a", List.of(1), List.of()));
-        try (java.net.Socket socket = new java.net.Socket(java.net.InetAddress.getLoopbackAddress(), server.port())) {
+        try (java.net.Socket socket =
+                new java.net.Socket(java.net.InetAddress.getLoopbackAddress(), server.port())) {
             String body = "{\"prompt\":\"x\",\"stream\":true}";
             socket.getOutputStream()
                     .write(

@@ -49,7 +49,8 @@ public final class RouteCommand implements Callable<Integer> {
             description = "A decode engine; may be repeated.")
     private List<URI> decode = List.of();
 
-    @SuppressWarnings("UnusedVariable") // for --help: ConfigFile has replaced it by the file's options
+    @SuppressWarnings(
+            "UnusedVariable") // for --help: ConfigFile has replaced it by the file's options
     @Option(
             names = "--config",
             paramLabel = "FILE",
