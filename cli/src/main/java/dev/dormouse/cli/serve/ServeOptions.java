@@ -49,7 +49,7 @@ final class ServeOptions {
     @Option(
             names = "--served-model-name",
             paramLabel = "NAME",
-            description = "Name in API requests (default: the file's own).")
+            description = "Name in API requests (default: the file's).")
     @Nullable String servedModelName;
 
     @Option(

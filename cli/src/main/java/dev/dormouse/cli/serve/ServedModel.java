@@ -11,6 +11,7 @@ import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.tokenizer.Tokenizer;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A model file with all that is read from it, and the engine that serves it. */
@@ -86,7 +87,7 @@ final class ServedModel implements AutoCloseable {
                 options.maxNumWaiting >= 1,
                 "--max-num-waiting is " + options.maxNumWaiting + ", but must be at least 1");
         return new EngineConfig(
-                options.servedModelName == null ? config.name() : options.servedModelName,
+                options.servedModelName == null ? fileName(options) : options.servedModelName,
                 options.kvCacheMemory.bytes(),
                 options.blockSize,
                 options.kvCacheDtype.type(),
@@ -99,6 +100,11 @@ final class ServedModel implements AutoCloseable {
                 options.holdRequestsWhileAsleep,
                 options.loadFailurePolicy == ServeOptions.LoadFailurePolicy.recompute,
                 options.poisonWokenMemory);
+    }
+
+    private static String fileName(ServeOptions options) {
+        String name = String.valueOf(Objects.requireNonNull(options.model).getFileName());
+        return name.endsWith(".gguf") ? name.substring(0, name.length() - ".gguf".length()) : name;
     }
 
     private static void require(boolean holds, String problem) {
