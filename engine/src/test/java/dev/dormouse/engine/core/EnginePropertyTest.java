@@ -2,6 +2,7 @@ package dev.dormouse.engine.core;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
@@ -46,13 +47,17 @@ final class EnginePropertyTest {
             this.connector =
                     random.nextInt(4) == 0 ? null : new FakeConnector(1 + random.nextInt(2));
             int maxSequences = 1 + random.nextInt(5);
+            EngineConfig config =
+                    EngineHarness.config(
+                            10 + random.nextInt(16),
+                            maxSequences,
+                            maxSequences + random.nextInt(20),
+                            random.nextBoolean());
             this.engine =
                     new EngineHarness(
-                                    EngineHarness.config(
-                                            10 + random.nextInt(16),
-                                            maxSequences,
-                                            maxSequences + random.nextInt(20),
-                                            random.nextBoolean()),
+                                    random.nextInt(3) == 0
+                                            ? EngineHarness.holding(config, 1000)
+                                            : config,
                                     connector)
                             .opened();
         }
