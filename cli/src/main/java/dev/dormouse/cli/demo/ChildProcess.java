@@ -90,11 +90,6 @@ final class ChildProcess implements AutoCloseable {
         return process.pid();
     }
 
-    /** Ends the process as a crash would, with no chance to say goodbye. */
-    void kill() {
-        process.destroyForcibly();
-    }
-
     private String output() {
         try {
             return Files.readString(log);
