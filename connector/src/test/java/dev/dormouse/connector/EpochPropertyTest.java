@@ -129,7 +129,8 @@ final class EpochPropertyTest {
                         readers.get(which)
                                 .rank()
                                 .transport()
-                                .faults().setReadDelay(Duration.ofMillis(random.nextInt(12)));
+                                .faults()
+                                .setReadDelay(Duration.ofMillis(random.nextInt(12)));
                 case 10 -> restart(which);
                 case 11, 12 -> readers.get(which).rank().transport().faults().planRead(fault());
                 default -> world.elapse(Duration.ofSeconds(random.nextInt(20)));

@@ -67,7 +67,9 @@ final class RegistrationIdentityTest {
     void aHandshakeThatStraddledARepublishServesNoRequest() {
         RegistrationIdentity straddled = new RegistrationIdentity("a", 4, 5);
         assertThat(straddled.judge(request("a", 3), false)).isEqualTo(STALE);
-        assertThat(straddled.judge(request("a", 4), false)).as("some pages are gone").isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 4), false))
+                .as("some pages are gone")
+                .isEqualTo(STALE);
         assertThat(straddled.judge(request("a", 5), false)).as("some are old").isEqualTo(ASK);
         assertThat(straddled.judge(request("a", 5), true)).isEqualTo(STALE);
         assertThat(straddled.judge(request("a", 0), true)).isEqualTo(STALE);

@@ -270,6 +270,11 @@ final class SleepCycleTest {
         d.decode("d1", 8, params, D_BLOCKS);
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
+        ConnectorRequest unread = new ConnectorRequest("d2", 8, params);
+        HandOver _ = d.scheduler().onFinished(unread, FinishKind.ABORTED, new int[0], 0);
+        world.settle();
+        assertThat(d.statistics().failedNotifications()).isEqualTo(1);
+        assertThat(d.failed()).containsExactly("d1");
         assertThat(world.sideChannels().fetches()).isZero();
     }
 
