@@ -56,6 +56,7 @@ record FetchedEngine(
         List<FetchedRank> ranks = new ArrayList<>();
         String instanceId = null;
         long epoch = Long.MAX_VALUE;
+        long newestEpoch = 0;
         for (byte[] answer : answers) {
             HandshakePayload payload = HandshakePayload.decode(answer);
             requireCompatible(payload, config);
@@ -69,13 +70,16 @@ record FetchedEngine(
             }
             instanceId = payload.instanceId();
             epoch = Math.min(epoch, payload.epoch());
+            newestEpoch = Math.max(newestEpoch, payload.epoch());
             ranks.add(new FetchedRank(metadata.agentMetadata(), geometry));
         }
         boolean tellsEpoch = epoch > 0;
         return new FetchedEngine(
                 engineId,
                 address,
-                new RegistrationIdentity(instanceId, tellsEpoch ? epoch : namedEpoch),
+                tellsEpoch
+                        ? new RegistrationIdentity(instanceId, epoch, newestEpoch)
+                        : new RegistrationIdentity(instanceId, namedEpoch, namedEpoch),
                 tellsEpoch,
                 ranks);
     }
@@ -83,7 +87,7 @@ record FetchedEngine(
     boolean describesSameRegistration(FetchedEngine other) {
         if (!Objects.equals(identity.instanceId(), other.identity.instanceId())
                 || tellsEpoch != other.tellsEpoch
-                || (tellsEpoch && identity.epoch() != other.identity.epoch())
+                || (tellsEpoch && !identity.equals(other.identity))
                 || ranks.size() != other.ranks.size()) {
             return false;
         }

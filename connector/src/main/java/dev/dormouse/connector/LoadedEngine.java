@@ -98,7 +98,8 @@ final class LoadedEngine {
         identity =
                 new RegistrationIdentity(
                         identity.instanceId(),
-                        Math.max(identity.epoch(), later.identity().epoch()));
+                        Math.max(identity.epoch(), later.identity().epoch()),
+                        Math.max(identity.newestEpoch(), later.identity().newestEpoch()));
         return true;
     }
 

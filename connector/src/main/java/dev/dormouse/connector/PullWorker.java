@@ -101,11 +101,14 @@ final class PullWorker implements WorkerConnector {
         long nowNanos = now();
         ledger.take(step, nowNanos);
         for (ReadOrder order : step.reads()) {
-            if (released) {
+            if (!released) {
+                open.engines().submit(order, nowNanos);
+            } else if (order.localBlocks().isEmpty()) { // the holder's lease will run out
+                statistics.failedNotification();
+                outcomes.done(order);
+            } else {
                 statistics.failedTransfer();
                 outcomes.failed(order, "this engine's KV cache is released");
-            } else {
-                open.engines().submit(order, nowNanos);
             }
         }
         if (!released) {

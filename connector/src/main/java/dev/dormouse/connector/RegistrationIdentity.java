@@ -8,8 +8,9 @@ import org.jspecify.annotations.Nullable;
  * @param instanceId the peer's process, null if it tells none
  * @param epoch the registration epoch: the smallest of the payloads of one handshake, in case it
  *     straddled a republish
+ * @param newestEpoch the largest of them, otherwise equal to {@code epoch}
  */
-record RegistrationIdentity(@Nullable String instanceId, long epoch) {
+record RegistrationIdentity(@Nullable String instanceId, long epoch, long newestEpoch) {
     /** What to do with a request, given what is loaded. */
     enum Verdict {
         /** Read through what is loaded. */
@@ -37,10 +38,13 @@ record RegistrationIdentity(@Nullable String instanceId, long epoch) {
         if (!complete && !asked) {
             return Verdict.ASK;
         }
-        if (request.epoch() == 0 || request.epoch() == epoch) {
-            return Verdict.READ;
+        if (epoch != newestEpoch && request.epoch() == 0) {
+            return ifUnsure;
         }
-        return request.epoch() > epoch ? ifUnsure : Verdict.STALE;
+        if (request.epoch() != 0 && request.epoch() < newestEpoch) {
+            return Verdict.STALE;
+        }
+        return request.epoch() > epoch ? ifUnsure : Verdict.READ;
     }
 
     /** True if a message, which names no memory, reaches the request's holder through this. */

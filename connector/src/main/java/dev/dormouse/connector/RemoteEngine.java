@@ -45,7 +45,7 @@ final class RemoteEngine {
 
     /** What reads may go through now, or null. */
     @Nullable LoadedEngine usable() {
-        return invalid || fetched != null ? null : loaded;
+        return invalid ? null : loaded;
     }
 
     /** The transport has lost what is loaded; it is dropped once no read uses it. */

@@ -228,9 +228,8 @@ final class RemoteEngines {
 
     private void judge(RemoteEngine engine, WaitingRead read, long nowNanos) {
         RemoteSource remote = read.order().remote();
-        String refusal = refusal(engine, remote);
-        if (refusal != null) {
-            end(engine, read, refusal);
+        if (remote.tpSize() != config.tpSize() || remote.ppSize() != 1) {
+            handshakeFailed(engine, List.of(read), differingSizes(remote));
             return;
         }
         LoadedEngine usable = engine.usable();
@@ -241,13 +240,7 @@ final class RemoteEngines {
             outcomes.done(read.order());
             return;
         }
-        RegistrationIdentity.Verdict verdict =
-                usable != null
-                        ? usable.identity().judge(remote, read.wasAsked())
-                        : read.wasAsked()
-                                ? RegistrationIdentity.Verdict.STALE
-                                : RegistrationIdentity.Verdict.ASK;
-        switch (verdict) {
+        switch (verdict(engine, usable, read)) {
             case READ -> {
                 engine.waiting.remove(read);
                 reads.start(read.order(), Objects.requireNonNull(usable), nowNanos);
@@ -256,7 +249,7 @@ final class RemoteEngines {
                 if (usable != null && !usable.identity().reaches(remote)) {
                     engine.retire(usable.address(), remote.instanceId());
                 }
-                end(
+                refuse(
                         engine,
                         read,
                         "the blocks were handed over by instance "
@@ -270,7 +263,7 @@ final class RemoteEngines {
                 warnOnceOfMissingEpoch(remote);
                 if (engine.handshake == null) {
                     if (engine.mustBackOff(remote, nowNanos)) {
-                        end(engine, read, "the peer was found invalid just before; backing off");
+                        refuse(engine, read, "the peer was lost just before; backing off");
                     } else {
                         ask(engine, remote.host(), remote.port(), nowNanos);
                     }
@@ -279,23 +272,19 @@ final class RemoteEngines {
         }
     }
 
-    /** What no question can change, or null. */
-    private @Nullable String refusal(RemoteEngine engine, RemoteSource remote) {
-        if (remote.tpSize() != config.tpSize() || remote.ppSize() != 1) {
-            statistics.failedHandshake();
-            return "handshake: parallel sizes differ: here tensor parallel "
-                    + config.tpSize()
-                    + " pipeline parallel 1, at the peer "
-                    + remote.tpSize()
-                    + " and "
-                    + remote.ppSize();
+    private static RegistrationIdentity.Verdict verdict(
+            RemoteEngine engine, @Nullable LoadedEngine usable, WaitingRead read) {
+        RemoteSource remote = read.order().remote();
+        SideChannelAddress address = new SideChannelAddress(remote.host(), remote.port());
+        if (engine.isRetired(address, remote.instanceId())) {
+            return RegistrationIdentity.Verdict.STALE;
         }
-        if (engine.isRetired(
-                new SideChannelAddress(remote.host(), remote.port()), remote.instanceId())) {
-            return "the process that handed the blocks over is gone: instance "
-                    + Excerpt.of(String.valueOf(remote.instanceId()));
+        if (usable == null) {
+            return read.wasAsked()
+                    ? RegistrationIdentity.Verdict.STALE
+                    : RegistrationIdentity.Verdict.ASK;
         }
-        return null;
+        return usable.identity().judge(remote, read.wasAsked());
     }
 
     private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
@@ -326,16 +315,31 @@ final class RemoteEngines {
         }
     }
 
-    /** Ends a read that cannot be made; a notice that cannot be given fails nothing. */
+    /** Ends a read that must not be made. */
+    private void refuse(RemoteEngine engine, WaitingRead read, String reason) {
+        if (!read.isNotice()) {
+            statistics.failedTransfer();
+        }
+        end(engine, read, reason);
+    }
+
+    /** Ends a read that was not made; a notice that cannot be given fails nothing. */
     private void end(RemoteEngine engine, WaitingRead read, String reason) {
         engine.waiting.remove(read);
         if (read.isNotice()) {
-            statistics.failedNotification();
             outcomes.done(read.order());
         } else {
-            statistics.failedTransfer();
             outcomes.failed(read.order(), reason);
         }
+    }
+
+    private String differingSizes(RemoteSource remote) {
+        return "parallel sizes differ: here tensor parallel "
+                + config.tpSize()
+                + " and pipeline parallel 1, at the peer "
+                + remote.tpSize()
+                + " and "
+                + remote.ppSize();
     }
 
     private void send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {

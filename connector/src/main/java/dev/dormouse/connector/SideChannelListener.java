@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
@@ -27,6 +28,7 @@ final class SideChannelListener implements SideChannel {
     private static final int MAX_CONNECTIONS = 256;
     private static final int MAX_MESSAGE_BYTES = 256;
     private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(5);
+    private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
     private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(1);
 
@@ -104,6 +106,7 @@ final class SideChannelListener implements SideChannel {
             } catch (IOException e) {
                 if (!server.isClosed()) {
                     LOG.log(System.Logger.Level.WARNING, "side channel: could not accept", e);
+                    LockSupport.parkNanos(ACCEPT_PAUSE_NANOS); // such as too many open files
                 }
             }
         }

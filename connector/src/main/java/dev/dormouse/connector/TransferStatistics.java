@@ -7,7 +7,8 @@ import java.util.List;
  * What one rank's connector did in an interval.
  *
  * @param transfers successful reads
- * @param failedTransfers reads that failed, at set-up or in flight
+ * @param failedTransfers reads that failed at set-up or in flight, or were refused; those that
+ *     waited for a handshake that failed are not among them
  * @param failedHandshakes handshakes that failed
  * @param failedNotifications messages that could not be sent
  * @param handshakes handshakes that succeeded

@@ -33,12 +33,12 @@ final class EpochPropertyTest {
 
     @Test
     void everyByteReadIsTheOneHandedOverOrTheRequestFails() {
-        Seeded.forAll(60, random -> new Run(random, true).play());
+        Seeded.forAll(40, random -> new Run(random, true).play());
     }
 
     @Test
     void withoutFaultsEachPairNeedsExactlyOneHandshakePerWakeOfEither() {
-        Seeded.forAll(40, random -> new Run(random, false).play());
+        Seeded.forAll(30, random -> new Run(random, false).play());
     }
 
     /** One random history. */
@@ -129,9 +129,10 @@ final class EpochPropertyTest {
                         readers.get(which)
                                 .rank()
                                 .transport()
+                                .faults()
                                 .setReadDelay(Duration.ofMillis(random.nextInt(12)));
                 case 10 -> restart(which);
-                case 11, 12 -> readers.get(which).rank().transport().planRead(fault());
+                case 11, 12 -> readers.get(which).rank().transport().faults().planRead(fault());
                 default -> world.elapse(Duration.ofSeconds(random.nextInt(20)));
             }
         }
@@ -278,7 +279,7 @@ final class EpochPropertyTest {
             List<ModelEngine> all = new ArrayList<>(holders);
             all.addAll(readers);
             all.stream().filter(this::isAsleep).forEach(this::wake);
-            readers.forEach(reader -> reader.rank().transport().forgetPlans());
+            readers.forEach(reader -> reader.rank().transport().faults().forgetPlans());
             if (faults) { // reads that never complete
                 world.tick();
                 world.elapse(Duration.ofMinutes(3));

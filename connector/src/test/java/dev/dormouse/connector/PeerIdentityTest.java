@@ -45,12 +45,12 @@ final class PeerIdentityTest {
     @Test
     void aNewerEpochWaitsUntilReadsThroughTheOldRegistrationHaveEnded() {
         pair.assertTransfers(1);
-        d.rank().transport().setReadDelay(Duration.ofMillis(50));
+        d.rank().transport().faults().setReadDelay(Duration.ofMillis(50));
         KvTransferParams first = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.decode("slow", 8, first, ModelPair.D_BLOCKS);
         world.tick();
         pair.p().publish();
-        d.rank().transport().setReadDelay(Duration.ZERO);
+        d.rank().transport().faults().setReadDelay(Duration.ZERO);
         KvTransferParams second = pair.p().prefill("p2", 8, new int[] {6, 7}, 2);
         d.decode("new", 8, second, new int[] {0, 1});
         for (int i = 0; i < 30; i++) {
@@ -95,6 +95,7 @@ final class PeerIdentityTest {
                         wide.config(),
                         d.rank().regions());
         assertThat(straddled.identity().epoch()).isEqualTo(1);
+        assertThat(straddled.identity().newestEpoch()).isEqualTo(2);
         assertThat(wide.scheduler().epoch()).isEqualTo(2);
     }
 

@@ -4,8 +4,14 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.testkit.ModelCounts;
+import dev.dormouse.testkit.ModelFault;
+import dev.dormouse.testkit.Seeded;
 import dev.dormouse.transport.PeerMessage;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Peers that sleep, die, restart, mismatch or are not needed any more. */
@@ -61,7 +67,7 @@ final class PeerLifecycleTest {
     @Test
     void aPeerThatDiesDuringAReadIsDroppedAndTheNextFailsFast() {
         pair.assertTransfers(1);
-        d.rank().transport().setReadDelay(Duration.ofMillis(10));
+        d.rank().transport().faults().setReadDelay(Duration.ofMillis(10));
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
         world.tick();
@@ -114,7 +120,7 @@ final class PeerLifecycleTest {
         world.elapse(d.config().engineTtl().minusSeconds(10));
         world.settle();
         assertThat(d.rank().transport().counts().peers()).isEqualTo(1);
-        d.rank().transport().setReadDelay(Duration.ofMinutes(1));
+        d.rank().transport().faults().setReadDelay(Duration.ofMinutes(1));
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
         world.tick();
@@ -127,7 +133,7 @@ final class PeerLifecycleTest {
         world.elapse(d.config().engineTtl());
         world.settle();
         assertThat(d.rank().transport().counts().peers()).isZero();
-        d.rank().transport().setReadDelay(Duration.ZERO);
+        d.rank().transport().faults().setReadDelay(Duration.ZERO);
         pair.assertTransfers(2);
     }
 
@@ -155,7 +161,7 @@ final class PeerLifecycleTest {
 
     @Test
     void aLoadThatTheTransportRefusesFailsTheHandshakeOnly() {
-        d.rank().transport().failLoads(1);
+        d.rank().transport().faults().failLoads(1);
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         pair.assertFails(params);
         assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
@@ -176,7 +182,7 @@ final class PeerLifecycleTest {
         pair.assertTransfers(1);
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.scheduler().onArrival(new ConnectorRequest("waits", 8, params));
-        d.rank().transport().failNotifies(1);
+        d.rank().transport().faults().failNotifies(1);
         world.elapse(Duration.ofSeconds(6));
         world.tick();
         assertThat(d.statistics().failedNotifications()).isEqualTo(1);
@@ -190,5 +196,176 @@ final class PeerLifecycleTest {
                         new PeerMessage("x", "p1:1".getBytes(UTF_8)));
         world.settle();
         assertThat(pair.p().sent()).contains("p1");
+    }
+
+    @Test
+    void aLostConnectionIsNoticedBeforeTheNextReadAndCostsNoRequest() {
+        pair.assertTransfers(1);
+        d.rank().transport().disconnectPeers();
+        pair.assertTransfers(2);
+        assertThat(d.statistics().handshakes()).isEqualTo(2);
+        assertThat(d.failed()).isEmpty();
+    }
+
+    @Test
+    void aPeerThatIsLostAgainAtOnceIsLeftAloneForASecond() {
+        pair.assertTransfers(1);
+        d.rank().transport().disconnectPeers();
+        pair.assertTransfers(2);
+        d.rank().transport().disconnectPeers();
+        int fetches = world.sideChannels().fetches();
+        pair.assertFails(pair.prefill(3));
+        assertThat(world.sideChannels().fetches()).isEqualTo(fetches);
+        world.elapse(Duration.ofSeconds(1));
+        pair.assertTransfers(4);
+    }
+
+    @Test
+    void aLostPeerIsReloadedOnlyWhenNoReadUsesItAndNewReadsWaitForThat() {
+        pair.assertTransfers(1);
+        d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
+        d.decode("stuck", ModelPair.TOKENS, pair.prefill(2), ModelPair.D_BLOCKS);
+        world.tick();
+        d.rank().transport().disconnectPeers();
+        int[] others = {0, 1};
+        d.decode("waits", ModelPair.TOKENS, pair.prefill(3), others);
+        for (int i = 0; i < 20; i++) {
+            world.tick();
+        }
+        assertThat(d.received()).doesNotContain("stuck", "waits");
+        world.elapse(d.config().readTimeout());
+        world.settle();
+        assertThat(d.failed()).containsExactly("stuck");
+        assertThat(d.holds(others, 3)).isTrue();
+    }
+
+    @Test
+    void renewalsFindALostPeerAgain() {
+        d.scheduler().onArrival(new ConnectorRequest("waits", 8, pair.prefill(1)));
+        for (int second = 0; second < 90; second++) {
+            if (second % 40 == 10) {
+                d.rank().transport().disconnectPeers();
+            }
+            world.elapse(Duration.ofSeconds(1));
+            world.settle();
+        }
+        assertThat(pair.p().sent()).isEmpty();
+        assertThat(d.statistics().failedNotifications()).as("one per loss").isEqualTo(2);
+        assertThat(d.statistics().handshakes()).isEqualTo(3);
+    }
+
+    @Test
+    void renewalsRespectTheBackOff() {
+        d.scheduler().onArrival(new ConnectorRequest("waits", 8, pair.prefill(1)));
+        world.settle();
+        for (int lost = 0; lost < 6; lost++) {
+            d.rank().transport().disconnectPeers();
+            for (int heartbeat = 0; heartbeat < 2; heartbeat++) { // one fails, one asks
+                world.elapse(Duration.ofSeconds(5));
+                world.settle();
+            }
+        }
+        assertThat(d.statistics().handshakes()).as("the last are delayed").isBetween(4L, 6L);
+        world.elapse(Duration.ofMinutes(1));
+        world.settle();
+        assertThat(d.rank().transport().counts().peers()).isEqualTo(1);
+    }
+
+    @Test
+    void aPeerOfOtherSizeIsNotAskedForARenewal() {
+        KvTransferParams wide = Params.changed(pair.prefill(1), json -> json.put("tp_size", 2));
+        d.scheduler().onArrival(new ConnectorRequest("waits", 8, wide));
+        world.settle();
+        assertThat(world.sideChannels().fetches()).isZero();
+    }
+
+    @Test
+    void aBlockThatOnlySomeRegionsHaveIsRefused() {
+        KvTransferParams params = pair.p().prefill("p1", 4, new int[] {5}, 1);
+        HandshakePayload payload =
+                HandshakePayload.decode(
+                        Objects.requireNonNull(
+                                world.sideChannels()
+                                        .served(pair.p().address())
+                                        .get(new RankId(0, 0))));
+        AgentMetadata honest = AgentMetadataCodec.decode(payload.agentMetadata());
+        byte[] crooked = AgentMetadataCodec.encode(withRegionBlocks(honest, List.of(4L, 12L)));
+        world.sideChannels()
+                .serve(
+                        pair.p().address(),
+                        Map.of(
+                                new RankId(0, 0),
+                                new HandshakePayload(
+                                                payload.compatibilityHash(),
+                                                crooked,
+                                                payload.epoch(),
+                                                payload.instanceId())
+                                        .encode()));
+        d.decode("d1", 4, params, new int[] {5});
+        world.settle();
+        assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.rank().transport().readsPosted()).isZero();
+    }
+
+    @Test
+    void fewerRemoteThanLocalBlocksAreRefused() {
+        RemoteSource source = RemoteHandOver.read(pair.prefill(1)).source();
+        ReadOrder order = new ReadOrder("d1", source, List.of(4, 5), List.of(3), true);
+        d.rank()
+                .worker()
+                .start(
+                        new ConnectorStep(
+                                List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+        world.settle();
+        assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.rank().transport().readsPosted()).isZero();
+    }
+
+    @Test
+    void damagedPayloadsFailTheHandshakeAndNothingElse() {
+        KvTransferParams params = pair.prefill(1);
+        RankId rank = new RankId(0, 0);
+        byte[] good =
+                Objects.requireNonNull(world.sideChannels().served(pair.p().address()).get(rank));
+        Seeded.forAll(
+                400,
+                random -> {
+                    byte[] damaged = good.clone();
+                    int flips = random.nextInt(1, 4);
+                    for (int i = 0; i < flips; i++) {
+                        damaged[random.nextInt(damaged.length)] ^= (byte) (1 << random.nextInt(8));
+                    }
+                    world.sideChannels().serve(pair.p().address(), Map.of(rank, damaged));
+                    assertThat(d.received()).contains(pair.read(params));
+                });
+        d.rank().transport().disconnectPeers();
+        world.elapse(Duration.ofMinutes(2));
+        world.sideChannels().serve(pair.p().address(), Map.of(rank, good));
+        pair.assertTransfers(7);
+    }
+
+    private static AgentMetadata withRegionBlocks(AgentMetadata from, List<Long> regionBlocks) {
+        return new AgentMetadata(
+                from.engineId(),
+                from.agentMetadata(),
+                from.baseAddresses(),
+                from.deviceId(),
+                from.blocks(),
+                from.blockBytes(),
+                from.blockStrides(),
+                from.layout(),
+                from.blockTokens(),
+                from.ssmSizes(),
+                from.attentionBackend(),
+                from.physicalBlocksPerLogical(),
+                regionBlocks,
+                from.regionGroups(),
+                from.regionNames(),
+                from.memoryTypes(),
+                from.dcpSize(),
+                from.pcpSize(),
+                from.pleBlockBytes(),
+                from.regionMembers(),
+                from.packedMembers());
     }
 }

@@ -114,7 +114,7 @@ final class PullReadTest {
         world.settle();
         assertThat(d.received()).isEmpty();
         assertThat(d.failed()).isEmpty();
-        assertThat(d.statistics().failedNotifications()).isEqualTo(1);
+        assertThat(d.statistics().failedHandshakes()).isEqualTo(1);
     }
 
     @Test
@@ -138,7 +138,7 @@ final class PullReadTest {
     void everyRankReadsFromTheRankThatMatchesAndAllMustFinish() {
         ModelEngine wideP = world.start(world.config("P2").tpSize(2));
         ModelEngine wideD = world.start(world.config("D2").tpSize(2));
-        wideD.ranks().get(1).transport().setReadDelay(Duration.ofMillis(20));
+        wideD.ranks().get(1).transport().faults().setReadDelay(Duration.ofMillis(20));
         KvTransferParams params = wideP.prefill("p1", 8, new int[] {3, 1}, 5);
         wideD.decode("d1", 8, params, new int[] {4, 6});
         for (int i = 0; i < 10; i++) {
@@ -155,8 +155,8 @@ final class PullReadTest {
     void aFailedRankFailsTheRequestOnceAllRanksAreDone() {
         ModelEngine wideP = world.start(world.config("P2").tpSize(2));
         ModelEngine wideD = world.start(world.config("D2").tpSize(2));
-        wideD.ranks().get(0).transport().planRead(new ModelFault.FailHalfWay());
-        wideD.ranks().get(1).transport().setReadDelay(Duration.ofMillis(20));
+        wideD.ranks().get(0).transport().faults().planRead(new ModelFault.FailHalfWay());
+        wideD.ranks().get(1).transport().faults().setReadDelay(Duration.ofMillis(20));
         KvTransferParams params = wideP.prefill("p1", 8, new int[] {3, 1}, 5);
         wideD.decode("d1", 8, params, new int[] {4, 6});
         for (int i = 0; i < 10; i++) {
@@ -178,7 +178,7 @@ final class PullReadTest {
                         new ModelFault.FailHalfWay(),
                         new ModelFault.FailAndRefuseRelease(3));
         for (int i = 0; i < faults.size(); i++) {
-            d.rank().transport().planRead(faults.get(i));
+            d.rank().transport().faults().planRead(faults.get(i));
             KvTransferParams bad = p.prefill("bad" + i, 4, new int[] {0}, 1);
             d.decode("bad" + i, 4, bad, new int[] {0});
             world.settle();
@@ -198,7 +198,7 @@ final class PullReadTest {
 
     @Test
     void aReadThatNeverCompletesIsGivenUpAtItsLimit() {
-        d.rank().transport().planRead(new ModelFault.NeverComplete());
+        d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
         KvTransferParams params = p.prefill("p1", 4, new int[] {0}, 1);
         d.decode("d1", 4, params, new int[] {0});
         for (int i = 0; i < 10; i++) {
@@ -213,7 +213,7 @@ final class PullReadTest {
 
     @Test
     void blocksAreNotReportedWhileATransferMayStillWriteToThem() {
-        d.rank().transport().planRead(new ModelFault.FailAndRefuseRelease(50));
+        d.rank().transport().faults().planRead(new ModelFault.FailAndRefuseRelease(50));
         KvTransferParams params = p.prefill("p1", 4, new int[] {0}, 1);
         d.decode("d1", 4, params, new int[] {0});
         for (int i = 0; i < 40; i++) {
@@ -318,6 +318,43 @@ final class PullReadTest {
     }
 
     @Test
+    void aRenewalNeverShortensALease() {
+        p.prefill("p1", 4, new int[] {0}, 1);
+        world.tick();
+        world.elapse(Duration.ofSeconds(1));
+        inject("HB:unknown,p1");
+        world.settle();
+        world.elapse(Duration.ofSeconds(25));
+        world.settle();
+        assertThat(p.sent()).as("21 s would be over, 30 s are not").isEmpty();
+        inject("HB:p1");
+        world.settle();
+        world.elapse(Duration.ofSeconds(19));
+        world.settle();
+        assertThat(p.sent()).isEmpty();
+        world.elapse(Duration.ofSeconds(1));
+        world.settle();
+        assertThat(p.sent()).containsExactly("p1");
+    }
+
+    @Test
+    void aLeaseThatComesAfterTheReadHoldsNothing() {
+        ConnectorRequest request = new ConnectorRequest("p1", 4, Params.prefill());
+        p.scheduler().onAllocated(request, new int[] {0}, 0, 0);
+        world.tick();
+        HandOver _ = p.scheduler().onFinished(request, FinishKind.LENGTH, new int[] {0}, 4);
+        inject("p1:1");
+        WorkerReport early = p.rank().worker().poll();
+        assertThat(early.finishedSending()).containsExactly("p1");
+        p.scheduler().onReport(early);
+        world.settle();
+        world.elapse(Duration.ofMinutes(1));
+        world.settle();
+        assertThat(p.statistics().expiredRequests()).isZero();
+        assertThat(p.scheduler().heldRequests()).isZero();
+    }
+
+    @Test
     void aPromptWithoutAFullBlockIsReadToo() {
         KvTransferParams params = p.prefill("p1", 1, new int[] {6}, 1);
         d.decode("d1", 1, params, new int[] {2});
@@ -329,7 +366,7 @@ final class PullReadTest {
     @Test
     void closingGivesEverythingBack() {
         KvTransferParams params = p.prefill("p1", 8, new int[] {3, 1}, 1);
-        d.rank().transport().setReadDelay(Duration.ofSeconds(1));
+        d.rank().transport().faults().setReadDelay(Duration.ofSeconds(1));
         d.decode("d1", 8, params, new int[] {4, 5});
         for (int i = 0; i < 5; i++) {
             world.tick();

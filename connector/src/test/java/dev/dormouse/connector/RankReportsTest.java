@@ -22,6 +22,7 @@ final class RankReportsTest {
         assertThat(reports.merge(List.of(EMPTY, EMPTY, r)).isEmpty()).isTrue();
         assertThat(reports.merge(List.of(r, EMPTY, r)).isEmpty()).as("repeated").isTrue();
         WorkerReport merged = reports.merge(List.of(EMPTY, r, EMPTY));
+        assertThat(merged.isEmpty()).isFalse();
         assertThat(merged.finishedSending()).containsExactly("s");
         assertThat(merged.finishedReceiving()).containsExactly("r");
         assertThat(merged.failedReceiving()).isEmpty();

@@ -10,8 +10,8 @@ import org.junit.jupiter.api.Test;
 
 /** What is loaded against what a request names, as a table. */
 final class RegistrationIdentityTest {
-    private static final RegistrationIdentity OURS = new RegistrationIdentity("a", 5);
-    private static final RegistrationIdentity VLLMS = new RegistrationIdentity(null, 5);
+    private static final RegistrationIdentity OURS = new RegistrationIdentity("a", 5, 5);
+    private static final RegistrationIdentity VLLMS = new RegistrationIdentity(null, 5, 5);
 
     @Test
     void theSameRegistrationIsRead() {
@@ -61,6 +61,18 @@ final class RegistrationIdentityTest {
         assertThat(OURS.reaches(request(null, 9))).isTrue();
         assertThat(VLLMS.reaches(request("b", 5))).isTrue();
         assertThat(OURS.reaches(request("b", 5))).isFalse();
+    }
+
+    @Test
+    void aHandshakeThatStraddledARepublishServesNoRequest() {
+        RegistrationIdentity straddled = new RegistrationIdentity("a", 4, 5);
+        assertThat(straddled.judge(request("a", 3), false)).isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 4), false))
+                .as("some pages are gone")
+                .isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 5), false)).as("some are old").isEqualTo(ASK);
+        assertThat(straddled.judge(request("a", 5), true)).isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 0), true)).isEqualTo(STALE);
     }
 
     private static RemoteSource request(@Nullable String instanceId, long epoch) {

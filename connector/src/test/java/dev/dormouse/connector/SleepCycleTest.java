@@ -7,8 +7,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.dormouse.testkit.ModelCounts;
 import dev.dormouse.testkit.ModelFault;
+import dev.dormouse.testkit.ModelMemory;
+import dev.dormouse.testkit.ModelTransport;
+import dev.dormouse.transport.MemoryKind;
+import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.TransportException;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Release and restore of a rank's registration around a sleep. */
@@ -124,7 +129,7 @@ final class SleepCycleTest {
 
     @Test
     void releaseWaitsForAReadInFlight() {
-        d.rank().transport().setReadDelay(Duration.ofMillis(15));
+        d.rank().transport().faults().setReadDelay(Duration.ofMillis(15));
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.decode("d1", 8, params, D_BLOCKS);
         runUntilPosted();
@@ -156,7 +161,7 @@ final class SleepCycleTest {
 
     @Test
     void releaseWaitsForAFailedTransferThatHoldsOnToItsBlocks() {
-        d.rank().transport().planRead(new ModelFault.FailAndRefuseRelease(10));
+        d.rank().transport().faults().planRead(new ModelFault.FailAndRefuseRelease(10));
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.decode("d1", 8, params, D_BLOCKS);
         runUntilPosted();
@@ -168,7 +173,7 @@ final class SleepCycleTest {
 
     @Test
     void aReleaseThatTimesOutKeepsEverythingAndServesOn() {
-        d.rank().transport().planRead(new ModelFault.NeverComplete());
+        d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.decode("d1", 8, params, D_BLOCKS);
         runUntilPosted();
@@ -205,7 +210,7 @@ final class SleepCycleTest {
 
     @Test
     void aDeregistrationThatFailsLeavesTheRankServing() {
-        p.rank().transport().failDeregistrations(1);
+        p.rank().transport().faults().failDeregistrations(1);
         assertThatThrownBy(() -> p.rank().worker().releaseKvCaches(LIMIT))
                 .isInstanceOf(TransportException.class);
         assertThat(p.rank().worker().isReleased()).isFalse();
@@ -219,7 +224,7 @@ final class SleepCycleTest {
     void aRegistrationThatFailsLeavesTheRankReleasedAndMayBeRepeated() {
         p.sleep();
         p.rank().memory().map(p.rank().address(0, 0), p.regionBytes());
-        p.rank().transport().failRegistrations(1);
+        p.rank().transport().faults().failRegistrations(1);
         assertThatThrownBy(() -> p.rank().worker().restoreKvCaches())
                 .isInstanceOf(TransportException.class);
         assertThat(p.rank().worker().isReleased()).isTrue();
@@ -230,11 +235,45 @@ final class SleepCycleTest {
     }
 
     @Test
+    void aRegionOutsideTheRegisteredMemoryLeavesNothingRegistered() {
+        ModelMemory memory = new ModelMemory(64);
+        ModelTransport transport = world.fabric().open("crooked", memory);
+        PullWorker worker =
+                new PullWorker(
+                        p.config(),
+                        0,
+                        transport,
+                        new PullWorker.Surroundings(
+                                world::nanoTime,
+                                world::tick,
+                                world.sideChannels(),
+                                world.handshakes()),
+                        () -> {});
+        long base = memory.allocate(64);
+        KvCacheRegions crooked =
+                new KvCacheRegions(
+                        List.of(new KvCacheRegions.Region("l0", base, 2, 64, 64)),
+                        List.of(new MemoryRange(base, 64, MemoryKind.DRAM, 0)),
+                        ModelEngine.BLOCK_TOKENS,
+                        "LBHNC",
+                        MemoryKind.DRAM,
+                        0);
+        assertThatThrownBy(() -> worker.registerKvCaches(crooked))
+                .isInstanceOf(TransportException.class);
+        assertThat(transport.counts()).isEqualTo(ModelCounts.NONE);
+    }
+
+    @Test
     void aReadOrderedWhileReleasedFailsAtOnce() {
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.rank().worker().releaseKvCaches(LIMIT);
         d.decode("d1", 8, params, D_BLOCKS);
         world.settle();
+        assertThat(d.failed()).containsExactly("d1");
+        ConnectorRequest unread = new ConnectorRequest("d2", 8, params);
+        HandOver _ = d.scheduler().onFinished(unread, FinishKind.ABORTED, new int[0], 0);
+        world.settle();
+        assertThat(d.statistics().failedNotifications()).isEqualTo(1);
         assertThat(d.failed()).containsExactly("d1");
         assertThat(world.sideChannels().fetches()).isZero();
     }

@@ -98,7 +98,7 @@ final class ModelRegistration implements Registration {
                 throw new IllegalStateException(
                         "deregister: " + lists + " prepared lists still use this memory");
             }
-            owner.beforeDeregistration();
+            owner.faults().beforeDeregistration();
             end();
         }
     }

@@ -9,7 +9,6 @@ import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -26,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * renewed silently moves the old pages' bytes, on both ends; each registration has a new key; a key
  * that its owner dropped disconnects the reader that uses it.
  *
- * <p>Faults are planned by the test, one per read in the order of the reads.
+ * <p>{@link #faults} lets a test decide what goes wrong, and when.
  */
 public final class ModelTransport implements KvTransport {
     private record Arrival(long dueNanos, PeerMessage message) {}
@@ -35,19 +34,13 @@ public final class ModelTransport implements KvTransport {
     private final String agentName;
     private final ModelMemory memory;
     private final long incarnation;
+    private final ModelFaults faults;
     private final Set<ModelRegistration> registrations = new LinkedHashSet<>();
     private final Map<Long, ModelRegistration.Section> sectionsByKey = new HashMap<>();
     private final Map<String, ModelPeer> peers = new HashMap<>();
     private final Set<ModelBlockList> lists = new LinkedHashSet<>();
     private final Set<ModelTransfer> transfers = new LinkedHashSet<>();
     private final Deque<Arrival> inbox = new ArrayDeque<>();
-    private final Deque<ModelFault> planned = new ArrayDeque<>();
-    private long readDelayNanos;
-    private long messageDelayNanos;
-    private int failingNotifies;
-    private int failingRegistrations;
-    private int failingDeregistrations;
-    private int failingLoads;
     private long readsPosted;
     private boolean closed;
 
@@ -56,61 +49,18 @@ public final class ModelTransport implements KvTransport {
         this.agentName = agentName;
         this.memory = memory;
         this.incarnation = fabric.nextIdentity();
+        this.faults = new ModelFaults(fabric);
     }
 
-    /** How long each further read takes. */
-    public void setReadDelay(Duration delay) {
-        synchronized (fabric) {
-            readDelayNanos = delay.toNanos();
-        }
+    /** What goes wrong, and how slow it is. */
+    public ModelFaults faults() {
+        return faults;
     }
 
-    /** How long each further message to this agent takes. */
-    public void setMessageDelay(Duration delay) {
+    /** The transport finds all its peers disconnected, as after a network fault. */
+    public void disconnectPeers() {
         synchronized (fabric) {
-            messageDelayNanos = delay.toNanos();
-        }
-    }
-
-    /** The next read that has no plan yet meets {@code fault}. */
-    public void planRead(ModelFault fault) {
-        synchronized (fabric) {
-            planned.add(fault);
-        }
-    }
-
-    /** Plans that no read has met yet are off. */
-    public void forgetPlans() {
-        synchronized (fabric) {
-            planned.clear();
-        }
-    }
-
-    /** The next {@code times} messages cannot be sent. */
-    public void failNotifies(int times) {
-        synchronized (fabric) {
-            failingNotifies = times;
-        }
-    }
-
-    /** The next {@code times} registrations are refused. */
-    public void failRegistrations(int times) {
-        synchronized (fabric) {
-            failingRegistrations = times;
-        }
-    }
-
-    /** The next {@code times} deregistrations are refused. */
-    public void failDeregistrations(int times) {
-        synchronized (fabric) {
-            failingDeregistrations = times;
-        }
-    }
-
-    /** The next {@code times} loads are refused. */
-    public void failLoads(int times) {
-        synchronized (fabric) {
-            failingLoads = times;
+            peers.values().forEach(ModelPeer::disconnect);
         }
     }
 
@@ -143,10 +93,7 @@ public final class ModelTransport implements KvTransport {
     public Registration register(List<MemoryRange> ranges) {
         synchronized (fabric) {
             requireOpen();
-            if (failingRegistrations > 0) {
-                failingRegistrations--;
-                throw new TransportException("register: injected fault");
-            }
+            faults.beforeRegistration();
             ModelRegistration registration = new ModelRegistration(this, ranges, memory);
             registrations.add(registration);
             registration.sections().forEach(section -> sectionsByKey.put(section.key(), section));
@@ -177,10 +124,7 @@ public final class ModelTransport implements KvTransport {
         synchronized (fabric) {
             requireOpen();
             ModelMetadata decoded = ModelMetadata.decode(metadata);
-            if (failingLoads > 0) {
-                failingLoads--;
-                throw new TransportException("load peer: injected fault");
-            }
+            faults.beforeLoad();
             if (peers.containsKey(decoded.agentName())) {
                 throw new TransportException(
                         "load peer " + decoded.agentName() + ": loaded already; close it first");
@@ -250,7 +194,7 @@ public final class ModelTransport implements KvTransport {
             to.requireUsable(this, false);
             from.requireUsable(this, true);
             requireIndices(to, localIndices, from, remoteIndices);
-            ModelFault fault = planned.poll();
+            ModelFault fault = faults.nextRead();
             ModelPeer peer = Objects.requireNonNull(from.peer());
             if (fault instanceof ModelFault.FailPost || peer.reach() == null) {
                 throw new TransportException(
@@ -266,7 +210,7 @@ public final class ModelTransport implements KvTransport {
                             remoteIndices,
                             notification,
                             fault,
-                            readDelayNanos);
+                            faults.readDelayNanos());
             transfers.add(transfer);
             return transfer;
         }
@@ -276,11 +220,10 @@ public final class ModelTransport implements KvTransport {
     public void notify(RemotePeer peer, byte[] message) {
         synchronized (fabric) {
             requireOpen();
+            faults.beforeNotify();
             ModelTransport target = own(peer).reach();
-            if (failingNotifies > 0 || target == null) {
-                failingNotifies = Math.max(0, failingNotifies - 1);
-                throw new TransportException(
-                        "notify " + peer.agentName() + ": disconnected or injected fault");
+            if (target == null) {
+                throw new TransportException("notify " + peer.agentName() + ": disconnected");
             }
             target.deliver(new PeerMessage(agentName, message.clone()), fabric.nanoTime());
         }
@@ -323,7 +266,7 @@ public final class ModelTransport implements KvTransport {
     }
 
     void deliver(PeerMessage message, long nowNanos) {
-        inbox.add(new Arrival(nowNanos + messageDelayNanos, message));
+        inbox.add(new Arrival(nowNanos + faults.messageDelayNanos(), message));
     }
 
     void die() {
@@ -333,13 +276,6 @@ public final class ModelTransport implements KvTransport {
         List.copyOf(peers.values()).forEach(ModelPeer::close);
         List.copyOf(registrations).forEach(ModelRegistration::end);
         inbox.clear();
-    }
-
-    void beforeDeregistration() {
-        if (failingDeregistrations > 0) {
-            failingDeregistrations--;
-            throw new TransportException("deregister: injected fault; the memory stays registered");
-        }
     }
 
     void forget(ModelRegistration registration) {

@@ -103,8 +103,8 @@ final class ModelTransportTest {
     @Test
     void dataAndMessageArriveOnlyWhenTheReadIsDue() {
         ownerMemory.write(ownerBase, filled(1));
-        reader.setReadDelay(Duration.ofNanos(100));
-        owner.setMessageDelay(Duration.ofNanos(7));
+        reader.faults().setReadDelay(Duration.ofNanos(100));
+        owner.faults().setMessageDelay(Duration.ofNanos(7));
         Transfer transfer = post(reader.load(owner.metadata()));
         nowNanos += 99;
         assertThat(transfer.poll()).isInstanceOf(TransferState.InProgress.class);
@@ -122,11 +122,11 @@ final class ModelTransportTest {
     void plannedFaultsHitTheReadsInOrder() {
         ownerMemory.write(ownerBase, filled(1));
         RemotePeer peer = reader.load(owner.metadata());
-        reader.planRead(new ModelFault.FailPost());
-        reader.planRead(new ModelFault.ThrowOnPoll());
-        reader.planRead(new ModelFault.FailHalfWay());
-        reader.planRead(new ModelFault.NeverComplete());
-        reader.planRead(new ModelFault.FailAndRefuseRelease(1));
+        reader.faults().planRead(new ModelFault.FailPost());
+        reader.faults().planRead(new ModelFault.ThrowOnPoll());
+        reader.faults().planRead(new ModelFault.FailHalfWay());
+        reader.faults().planRead(new ModelFault.NeverComplete());
+        reader.faults().planRead(new ModelFault.FailAndRefuseRelease(1));
 
         assertThatThrownBy(() -> post(peer)).isInstanceOf(TransportException.class);
         Transfer throwing = post(peer);

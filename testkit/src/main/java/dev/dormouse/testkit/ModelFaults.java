@@ -1,0 +1,121 @@
+package dev.dormouse.testkit;
+
+import dev.dormouse.transport.TransportException;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.jspecify.annotations.Nullable;
+
+/** What goes wrong on one {@link ModelTransport}, and how slow it is; all set by the test. */
+public final class ModelFaults {
+    private final Object monitor;
+    private final Deque<ModelFault> planned = new ArrayDeque<>();
+    private long readDelayNanos;
+    private long messageDelayNanos;
+    private int failingNotifies;
+    private int failingRegistrations;
+    private int failingDeregistrations;
+    private int failingLoads;
+
+    /** Nothing goes wrong; {@code monitor} guards the transport, too. */
+    ModelFaults(Object monitor) {
+        this.monitor = monitor;
+    }
+
+    /** How long each further read takes. */
+    public void setReadDelay(Duration delay) {
+        synchronized (monitor) {
+            readDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** How long each further message to this agent takes. */
+    public void setMessageDelay(Duration delay) {
+        synchronized (monitor) {
+            messageDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** The next read that has no plan yet meets {@code fault}. */
+    public void planRead(ModelFault fault) {
+        synchronized (monitor) {
+            planned.add(fault);
+        }
+    }
+
+    /** Plans that no read has met yet are off. */
+    public void forgetPlans() {
+        synchronized (monitor) {
+            planned.clear();
+        }
+    }
+
+    /** The next {@code times} messages cannot be sent. */
+    public void failNotifies(int times) {
+        synchronized (monitor) {
+            failingNotifies = times;
+        }
+    }
+
+    /** The next {@code times} registrations are refused. */
+    public void failRegistrations(int times) {
+        synchronized (monitor) {
+            failingRegistrations = times;
+        }
+    }
+
+    /** The next {@code times} deregistrations are refused. */
+    public void failDeregistrations(int times) {
+        synchronized (monitor) {
+            failingDeregistrations = times;
+        }
+    }
+
+    /** The next {@code times} loads are refused. */
+    public void failLoads(int times) {
+        synchronized (monitor) {
+            failingLoads = times;
+        }
+    }
+
+    long readDelayNanos() {
+        return readDelayNanos;
+    }
+
+    long messageDelayNanos() {
+        return messageDelayNanos;
+    }
+
+    /** The plan for the read that starts now. */
+    @Nullable ModelFault nextRead() {
+        return planned.poll();
+    }
+
+    void beforeNotify() {
+        if (failingNotifies > 0) {
+            failingNotifies--;
+            throw new TransportException("notify: injected fault");
+        }
+    }
+
+    void beforeRegistration() {
+        if (failingRegistrations > 0) {
+            failingRegistrations--;
+            throw new TransportException("register: injected fault");
+        }
+    }
+
+    void beforeDeregistration() {
+        if (failingDeregistrations > 0) {
+            failingDeregistrations--;
+            throw new TransportException("deregister: injected fault; the memory stays registered");
+        }
+    }
+
+    void beforeLoad() {
+        if (failingLoads > 0) {
+            failingLoads--;
+            throw new TransportException("load peer: injected fault");
+        }
+    }
+}
