@@ -68,8 +68,10 @@ public interface Kernels {
      * Adds products of quants to sums of weights: {@code acc = fma(minimum, sum of x, fma(scale,
      * product, acc))}.
      *
-     * @param sums the rows' sums of x, from {@code sumOffset}
-     * @param acc {@code rows * 32} floats from {@code accOffset}
+     * @param product six rows of 32
+     * @param sums the six rows' sums of x, from {@code sumOffset}
+     * @param rows how many of the six matter
+     * @param acc six rows of 32 from {@code accOffset}; all may change
      */
     void accumulate(
             float[] product,

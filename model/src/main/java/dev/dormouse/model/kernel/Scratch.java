@@ -2,6 +2,8 @@ package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.Kernels.TILE;
 
+import java.util.Arrays;
+
 /**
  * What one thread needs besides rows and weights to multiply matrices; grows with the rows of a
  * step, then is reused.
@@ -12,12 +14,14 @@ public final class Scratch {
     final float[] product = new float[BlockedRows.GROUP * TILE];
     private float[] sums = new float[0];
 
-    /** Zeros for {@code rows} rows of 32 sums. */
+    /** Zeros for {@code rows} rows of 32 sums, and for the rest of the last group. */
     float[] zeroedSums(int rows) {
-        if (sums.length < rows * TILE) {
-            sums = new float[rows * TILE];
+        int groups = (rows + BlockedRows.GROUP - 1) / BlockedRows.GROUP;
+        int length = groups * BlockedRows.GROUP * TILE;
+        if (sums.length < length) {
+            sums = new float[length];
         } else {
-            java.util.Arrays.fill(sums, 0, rows * TILE, 0.0f);
+            Arrays.fill(sums, 0, length, 0.0f);
         }
         return sums;
     }

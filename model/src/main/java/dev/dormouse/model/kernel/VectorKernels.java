@@ -45,7 +45,7 @@ public final class VectorKernels implements Kernels {
             int rows,
             float[] acc,
             int accOffset) {
-        VectorRows.accumulate(product, heads, sums, sumOffset, rows, acc, accOffset);
+        VectorRows.accumulate(product, heads, sums, sumOffset, acc, accOffset);
     }
 
     @Override

@@ -103,12 +103,12 @@ public final class KernelComparison {
         VECTOR.product(tiles, offset, blocks, x, offset, stride, rows, actual);
         assertSame("product of " + rows, rows * TILE, actual, expected);
         float[] heads = floats(2 * TILE, random);
-        float[] sums = floats(offset + rows, random);
-        float[] scalarSums = floats(offset + rows * TILE, random);
+        float[] sums = floats(offset + BlockedRows.GROUP, random);
+        float[] scalarSums = floats(offset + group, random);
         float[] vectorSums = scalarSums.clone();
         SCALAR.accumulate(expected, heads, sums, offset, rows, scalarSums, offset);
         VECTOR.accumulate(expected, heads, sums, offset, rows, vectorSums, offset);
-        assertSame("sums of " + rows, vectorSums, scalarSums);
+        assertSame("sums of " + rows, offset + rows * TILE, vectorSums, scalarSums);
     }
 
     /** Normalisation, gate and plain copies of rows. */

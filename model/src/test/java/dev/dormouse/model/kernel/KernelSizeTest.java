@@ -29,6 +29,7 @@ final class KernelSizeTest {
         assertThat(bytecodes(VectorRowProduct.class).get("nibbles"))
                 .isGreaterThan(INLINED_BYTECODES);
         assertThat(bytecodes(VectorRowProduct.class).get("bytes")).isGreaterThan(INLINED_BYTECODES);
+        assertThat(bytecodes(VectorRows.class).get("accumulate")).isGreaterThan(INLINED_BYTECODES);
         assertThat(bytecodes(VectorTiles.class).get("expand")).isGreaterThan(INLINED_BYTECODES);
     }
 
