@@ -31,7 +31,7 @@ public final class Exponential {
 
     /** {@code e} to the power of {@code value}, to about one unit in the last place. */
     public static float exp(float value) {
-        float x = Math.min(Math.max(value, LOWEST), HIGHEST);
+        float x = value < LOWEST ? LOWEST : value > HIGHEST ? HIGHEST : value;
         float shifted = Math.fma(x, LOG2_E, ROUND);
         float n = shifted - ROUND;
         float r = Math.fma(n, -LN2_HIGH, x);

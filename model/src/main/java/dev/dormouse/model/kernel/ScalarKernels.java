@@ -197,10 +197,7 @@ public final class ScalarKernels implements Kernels {
 
     @Override
     public float softmax(float[] scores, int offset, int count) {
-        float maximum = Float.NEGATIVE_INFINITY;
-        for (int t = 0; t < count; t++) {
-            maximum = Math.max(maximum, scores[offset + t]);
-        }
+        float maximum = Lanes.maximum(scores, offset, count);
         for (int t = 0; t < TILE; t++) {
             scores[offset + t] = t < count ? Exponential.exp(scores[offset + t] - maximum) : 0.0f;
         }

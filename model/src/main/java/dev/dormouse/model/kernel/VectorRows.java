@@ -5,6 +5,8 @@ import static dev.dormouse.model.kernel.VectorShapes.FLOATS;
 import static dev.dormouse.model.kernel.VectorShapes.LENGTH;
 import static dev.dormouse.model.kernel.VectorShapes.all;
 import static dev.dormouse.model.kernel.VectorShapes.floats;
+import static jdk.incubator.vector.VectorOperators.GT;
+import static jdk.incubator.vector.VectorOperators.LT;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
@@ -93,12 +95,7 @@ final class VectorRows {
     }
 
     static float softmax(float[] scores, int offset, int count) {
-        Arrays.fill(scores, offset + count, offset + TILE, Float.NEGATIVE_INFINITY);
-        FloatVector highest = floats(scores, offset);
-        for (int t = LENGTH; t < TILE; t += LENGTH) {
-            highest = highest.max(floats(scores, offset + t));
-        }
-        float maximum = highest.reduceLanes(VectorOperators.MAX);
+        float maximum = Lanes.maximum(scores, offset, count);
         FloatVector subtrahend = all(maximum);
         for (int t = 0; t < count; t += LENGTH) {
             exp(floats(scores, offset + t).sub(subtrahend)).intoArray(scores, offset + t);
@@ -109,7 +106,9 @@ final class VectorRows {
 
     /** {@link Exponential#exp} of every lane. */
     private static FloatVector exp(FloatVector value) {
-        FloatVector x = value.max(Exponential.LOWEST).min(Exponential.HIGHEST);
+        // FloatVector.max and min would treat NaN and -0 as Math does, in many instructions.
+        FloatVector x = value.blend(Exponential.LOWEST, value.compare(LT, Exponential.LOWEST));
+        x = x.blend(Exponential.HIGHEST, x.compare(GT, Exponential.HIGHEST));
         FloatVector shifted = x.fma(all(Exponential.LOG2_E), all(Exponential.ROUND));
         FloatVector n = shifted.sub(Exponential.ROUND);
         FloatVector r = n.fma(all(-Exponential.LN2_HIGH), x);
