@@ -12,8 +12,8 @@ import java.nio.ByteOrder;
 /**
  * Brings the rows of a GGUF tensor into the order of a {@link PackedMatrix}.
  *
- * <p>A panel's rows are copied to the heap, transposed there by words, and copied out: three passes,
- * the middle one in the cache. One thread at a time may use a packer.
+ * <p>A panel's rows are copied to the heap, transposed there by words, and copied out: three
+ * passes, the middle one in the cache. One thread at a time may use a packer.
  */
 public final class MatrixPacker {
     private static final VarHandle WORD =
@@ -40,8 +40,7 @@ public final class MatrixPacker {
             packed = new byte[panelBytes];
         }
         long source = (long) firstOutput * rowBytes;
-        MemorySegment.copy(
-                tensor, ValueLayout.JAVA_BYTE, source, rows, 0, outputs * rowBytes);
+        MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, rows, 0, outputs * rowBytes);
         java.util.Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
         for (int block = 0; block < matrix.blocks(); block++) {
             packBlock(matrix, block, rowBytes);

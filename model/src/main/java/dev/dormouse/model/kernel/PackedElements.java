@@ -50,8 +50,10 @@ public final class PackedElements {
         long words = matrix.wordOffset(block) + 4L * n;
         return switch (matrix.type()) {
             case F32 -> Float.intBitsToFloat(word(weights, words, k));
-            case F16 -> Float.float16ToFloat((short) (word(weights, words, k / 2) >> (16 * (k % 2))));
-            case BF16 -> Float.intBitsToFloat((word(weights, words, k / 2) >> (16 * (k % 2))) << 16);
+            case F16 ->
+                    Float.float16ToFloat((short) (word(weights, words, k / 2) >> (16 * (k % 2))));
+            case BF16 ->
+                    Float.intBitsToFloat((word(weights, words, k / 2) >> (16 * (k % 2))) << 16);
             case Q8_0 -> (word(weights, words, k / 4) << (8 * (k % 4))) >> 24;
             case Q4_0, Q4_1 -> {
                 // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.

@@ -31,13 +31,17 @@ final class VectorRows {
             minimum.fma(all(sums[sumOffset]), y0).intoArray(acc, at + n);
             FloatVector y1 = scale.fma(floats(product, TILE + n), floats(acc, at + TILE + n));
             minimum.fma(all(sums[sumOffset + 1]), y1).intoArray(acc, at + TILE + n);
-            FloatVector y2 = scale.fma(floats(product, 2 * TILE + n), floats(acc, at + 2 * TILE + n));
+            FloatVector y2 =
+                    scale.fma(floats(product, 2 * TILE + n), floats(acc, at + 2 * TILE + n));
             minimum.fma(all(sums[sumOffset + 2]), y2).intoArray(acc, at + 2 * TILE + n);
-            FloatVector y3 = scale.fma(floats(product, 3 * TILE + n), floats(acc, at + 3 * TILE + n));
+            FloatVector y3 =
+                    scale.fma(floats(product, 3 * TILE + n), floats(acc, at + 3 * TILE + n));
             minimum.fma(all(sums[sumOffset + 3]), y3).intoArray(acc, at + 3 * TILE + n);
-            FloatVector y4 = scale.fma(floats(product, 4 * TILE + n), floats(acc, at + 4 * TILE + n));
+            FloatVector y4 =
+                    scale.fma(floats(product, 4 * TILE + n), floats(acc, at + 4 * TILE + n));
             minimum.fma(all(sums[sumOffset + 4]), y4).intoArray(acc, at + 4 * TILE + n);
-            FloatVector y5 = scale.fma(floats(product, 5 * TILE + n), floats(acc, at + 5 * TILE + n));
+            FloatVector y5 =
+                    scale.fma(floats(product, 5 * TILE + n), floats(acc, at + 5 * TILE + n));
             minimum.fma(all(sums[sumOffset + 5]), y5).intoArray(acc, at + 5 * TILE + n);
         }
     }

@@ -209,8 +209,12 @@ public final class KernelComparison {
                         try (Arena arena = Arena.ofConfined()) {
                             MemorySegment weights = arena.allocate(64 + matrix.lengthBytes(), 64);
                             for (int panel = 0; panel < matrix.panels(); panel++) {
-                                new MatrixPacker().pack(
-                                        MemorySegment.ofArray(tensor), matrix, weights, panel);
+                                new MatrixPacker()
+                                        .pack(
+                                                MemorySegment.ofArray(tensor),
+                                                matrix,
+                                                weights,
+                                                panel);
                             }
                             test.run(matrix, weights, random);
                         }

@@ -52,8 +52,12 @@ final class MatrixMultiplyTest {
         weights.fill((byte) 0xEE);
         for (int i = 0; i < types.size(); i++) {
             for (int panel = 0; panel < matrices.get(i).panels(); panel++) {
-                new MatrixPacker().pack(
-                        MemorySegment.ofArray(tensors.get(i)), matrices.get(i), weights, panel);
+                new MatrixPacker()
+                        .pack(
+                                MemorySegment.ofArray(tensors.get(i)),
+                                matrices.get(i),
+                                weights,
+                                panel);
             }
         }
         return new Packed(matrices, tensors, weights);
