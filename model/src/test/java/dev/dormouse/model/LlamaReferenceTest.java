@@ -69,6 +69,7 @@ final class LlamaReferenceTest {
     }
 
     /** What the model made of a prompt: the best token at each position, and how it goes on. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Answer(
             ReferenceData.Prompt prompt,
             List<Integer> top1,

@@ -57,11 +57,10 @@ public final class ModelSpeed {
         }
     }
 
-    /** Runs until the time is up, at least three times after one to warm up. */
+    /** Runs until the time is up, at least three times; the first are slow. */
     private void report(String what, DoubleSupplier measurement) {
         long start = System.nanoTime();
         double[] figures = new double[3];
-        measurement.getAsDouble();
         int runs = 0;
         while (runs < 3 || System.nanoTime() - start < nanosPerFigure) {
             if (runs == figures.length) {

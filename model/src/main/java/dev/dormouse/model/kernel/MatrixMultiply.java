@@ -5,7 +5,10 @@ import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 
 import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,7 +33,7 @@ public final class MatrixMultiply {
     private int stride;
 
     /** A single row in the form for each type of matrix. */
-    private final float[][] prepared = new float[TensorType.values().length][0];
+    private final Map<TensorType, float[]> prepared = new EnumMap<>(TensorType.class);
 
     /** Multiplies on {@code threads}, which must not be in use meanwhile. */
     public MatrixMultiply(Kernels kernels, ComputeThreads threads) {
@@ -74,15 +77,20 @@ public final class MatrixMultiply {
         int width = rows.blocks() * BLOCK;
         @Nullable TensorType last = null;
         for (PackedMatrix matrix : matrices) {
-            int i = matrix.type().ordinal();
-            if (prepared[i].length < width) {
-                prepared[i] = new float[width];
-            }
             if (matrix.type() != last) {
-                kernels.prepareRow(matrix.type(), rows, prepared[i]);
                 last = matrix.type();
+                kernels.prepareRow(last, rows, preparedRow(last, width));
             }
         }
+    }
+
+    private float[] preparedRow(TensorType type, int width) {
+        float[] row = prepared.get(type);
+        if (row == null || row.length < width) {
+            row = new float[width];
+            prepared.put(type, row);
+        }
+        return row;
     }
 
     private void panels(int from, int to, int thread) {
@@ -99,21 +107,13 @@ public final class MatrixMultiply {
     }
 
     private void multiply(PackedMatrix matrix, int panel, int outputOffset, Scratch scratch) {
-        BlockedRows x = java.util.Objects.requireNonNull(rows);
+        BlockedRows x = Objects.requireNonNull(rows);
         float[] sums = scratch.zeroedSums(x.rows());
-        for (int block = 0; block < matrix.blocks(); block++) {
-            long offset = matrix.blockOffset(panel, block);
-            if (x.rows() == 1) {
-                kernels.accumulateRow(
-                        matrix,
-                        weights,
-                        offset,
-                        prepared[matrix.type().ordinal()],
-                        block * BLOCK,
-                        x.sums()[x.sumIndex(0, block)],
-                        scratch,
-                        sums);
-            } else {
+        if (x.rows() == 1) {
+            multiplyRow(matrix, panel, x, scratch, sums);
+        } else {
+            for (int block = 0; block < matrix.blocks(); block++) {
+                long offset = matrix.blockOffset(panel, block);
                 kernels.heads(matrix, weights, offset, scratch.heads);
                 kernels.expand(matrix, weights, offset, scratch.tile);
                 multiplyGroups(x, block, scratch, sums);
@@ -123,6 +123,22 @@ public final class MatrixMultiply {
         int width = Math.min(PANEL, matrix.outputs() - column);
         for (int r = 0; r < x.rows(); r++) {
             System.arraycopy(sums, r * PANEL, out, r * stride + outputOffset + column, width);
+        }
+    }
+
+    private void multiplyRow(
+            PackedMatrix matrix, int panel, BlockedRows x, Scratch scratch, float[] sums) {
+        float[] row = Objects.requireNonNull(prepared.get(matrix.type()));
+        for (int block = 0; block < matrix.blocks(); block++) {
+            kernels.accumulateRow(
+                    matrix,
+                    weights,
+                    matrix.blockOffset(panel, block),
+                    row,
+                    block * BLOCK,
+                    x.sums()[x.sumIndex(0, block)],
+                    scratch,
+                    sums);
         }
     }
 
