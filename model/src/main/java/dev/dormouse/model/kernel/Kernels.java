@@ -18,7 +18,10 @@ public interface Kernels {
     /** Inputs, and outputs, of a tile. */
     int TILE = 32;
 
-    /** The fastest implementation on this machine. */
+    /**
+     * The fastest implementation here: vectors where the process has the module {@code
+     * jdk.incubator.vector} ({@code --add-modules}). Both need a processor with fused multiply-add.
+     */
     static Kernels best() {
         return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
                 ? new VectorKernels()

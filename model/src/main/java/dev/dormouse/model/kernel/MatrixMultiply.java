@@ -72,8 +72,11 @@ public final class MatrixMultiply {
         }
         packedFrom = firstPackedRow(rows.rows());
         prepareRows(rows);
-        threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
-        this.weights = MemorySegment.NULL;
+        try {
+            threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
+        } finally {
+            this.weights = MemorySegment.NULL;
+        }
     }
 
     /** Rows of a last group that are few are multiplied without a tile. */

@@ -5,19 +5,13 @@ import static dev.dormouse.model.kernel.VectorShapes.FLOATS;
 import static dev.dormouse.model.kernel.VectorShapes.LENGTH;
 import static dev.dormouse.model.kernel.VectorShapes.all;
 import static dev.dormouse.model.kernel.VectorShapes.floats;
-import static jdk.incubator.vector.VectorOperators.GT;
-import static jdk.incubator.vector.VectorOperators.LT;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
-import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.VectorOperators;
 
-/**
- * Everything that goes along rows: normalisation, gate, softmax, and sums in {@link Lanes} order.
- */
+/** What goes along rows: normalisation, gate, softmax, merges. */
 final class VectorRows {
     private VectorRows() {}
 
@@ -68,7 +62,7 @@ final class VectorRows {
     static void gate(float[] gateUp, int gate, int up, float[] y, int to) {
         for (int i = 0; i < TILE; i += LENGTH) {
             FloatVector g = floats(gateUp, gate + i);
-            FloatVector silu = g.div(exp(g.neg()).add(1.0f));
+            FloatVector silu = g.div(VectorExponential.exp(g.neg()).add(1.0f));
             silu.mul(floats(gateUp, up + i)).intoArray(y, to + i);
         }
     }
@@ -77,31 +71,10 @@ final class VectorRows {
         float maximum = Lanes.maximum(scores, offset, count);
         FloatVector subtrahend = all(maximum);
         for (int t = 0; t < count; t += LENGTH) {
-            exp(floats(scores, offset + t).sub(subtrahend)).intoArray(scores, offset + t);
+            FloatVector x = floats(scores, offset + t).sub(subtrahend);
+            VectorExponential.exp(x).intoArray(scores, offset + t);
         }
         Arrays.fill(scores, offset + count, offset + TILE, 0.0f);
         return maximum;
-    }
-
-    /** {@link Exponential#exp} of every lane. */
-    private static FloatVector exp(FloatVector value) {
-        // FloatVector.max and min would treat NaN and -0 as Math does, in many instructions.
-        FloatVector x = value.blend(Exponential.LOWEST, value.compare(LT, Exponential.LOWEST));
-        x = x.blend(Exponential.HIGHEST, x.compare(GT, Exponential.HIGHEST));
-        FloatVector shifted = x.fma(all(Exponential.LOG2_E), all(Exponential.ROUND));
-        FloatVector n = shifted.sub(Exponential.ROUND);
-        FloatVector r = n.fma(all(-Exponential.LN2_HIGH), x);
-        r = n.fma(all(-Exponential.LN2_LOW), r);
-        FloatVector p = all(Exponential.P0).fma(r, all(Exponential.P1));
-        p = p.fma(r, all(Exponential.P2));
-        p = p.fma(r, all(Exponential.P3));
-        p = p.fma(r, all(Exponential.P4));
-        p = p.fma(r, all(Exponential.P5));
-        p = p.fma(r.mul(r), r).add(1.0f);
-        IntVector scale =
-                shifted.reinterpretAsInts()
-                        .add(Exponential.EXPONENT_BIAS)
-                        .lanewise(VectorOperators.LSHL, Exponential.MANTISSA_BITS);
-        return p.mul(scale.reinterpretAsFloats());
     }
 }

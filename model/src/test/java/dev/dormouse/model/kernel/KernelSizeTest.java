@@ -17,11 +17,12 @@ final class KernelSizeTest {
     private static final int INLINED_BYTECODES = 325;
 
     @Test
-    void largeKernelsAreTooLongToBeInlined() throws IOException {
+    void largeKernelsAreTooLongToBeInlined() throws IOException, ClassNotFoundException {
         assertTooLong(VectorProduct.class, "threeRows", "sixRows");
         assertTooLong(VectorPackedProduct.class, "nibbles", "bytes");
         assertTooLong(VectorSums.class, "sixRows");
         assertTooLong(VectorTiles.class, "expand");
+        assertTooLong(Class.forName("dev.dormouse.model.PagedAttention"), "attendGroup");
     }
 
     private static void assertTooLong(Class<?> type, String... methods) throws IOException {
