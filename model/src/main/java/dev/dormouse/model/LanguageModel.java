@@ -7,8 +7,8 @@ import java.util.List;
  * A decoder-only language model whose weights and KV cache live in memory that its caller owns.
  *
  * <p>The model keeps no reference to weights or KV cache between calls, so both may go away (sleep)
- * and come back. Not thread-safe: one thread calls {@link #forward}, which uses the model's own
- * compute threads.
+ * and come back. Not thread-safe: one thread at a time calls {@link #loadWeights}, {@link #forward}
+ * and {@link #close}; the model's own compute threads help it.
  */
 public interface LanguageModel extends AutoCloseable {
     /** The model's extents and constants. */
@@ -20,9 +20,10 @@ public interface LanguageModel extends AutoCloseable {
     /**
      * Writes the weights, in the layout that {@link #forward} reads, from the model's file.
      *
-     * @param target exactly {@link #weightBytes()} bytes, 64-byte aligned
-     * @throws ModelException if the file's tensor data no longer match the checksum taken at the
-     *     first load
+     * @param target exactly {@link #weightBytes()} bytes, 64-byte aligned, of a shared arena
+     * @throws ModelException if the file's tensor data no longer match the checksums taken at the
+     *     first load; the target is not usable then
+     * @throws IllegalArgumentException if the target is of another size or kind
      */
     void loadWeights(MemorySegment target);
 
@@ -32,10 +33,12 @@ public interface LanguageModel extends AutoCloseable {
      *
      * @param batch chunks of distinct sequences; blocks that chunks share are only read
      * @param weights what {@link #loadWeights} filled
+     * @param kv regions of a shared arena
      * @return a view that is valid until the next call: the chunks' logit rows one behind the
      *     other, in batch order
-     * @throws IllegalArgumentException if a token, a block or a position is out of range; nothing
-     *     was written then
+     * @throws IllegalArgumentException if a token, a block or a position is out of range, a block
+     *     that the step writes is used elsewhere in it, or memory is of the wrong size or kind;
+     *     nothing was written then
      */
     Logits forward(List<SequenceChunk> batch, MemorySegment weights, PagedKv kv);
 

@@ -87,8 +87,8 @@ final class LlamaConfig {
     }
 
     private static void requireBlocks(GgufFile file, String what, int elements) {
-        if (elements % BLOCK != 0) {
-            throw refused(file, what + " " + elements, "a multiple of " + BLOCK);
+        if (elements == 0 || elements % BLOCK != 0) {
+            throw refused(file, what + " " + elements, "a positive multiple of " + BLOCK);
         }
     }
 

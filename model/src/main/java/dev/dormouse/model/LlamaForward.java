@@ -6,6 +6,7 @@ import dev.dormouse.model.kernel.Kernels;
 import dev.dormouse.model.kernel.MatrixMultiply;
 import dev.dormouse.model.kernel.PackedElements;
 import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -69,10 +70,21 @@ final class LlamaForward {
         batch = step;
         kv = cache;
         weights = weightRegion;
-        reshape(step.rows());
-        attention.plan(step, cache.shape());
-        rowWork(step.rows(), embedWork);
+        try {
+            reshape(step);
+            attention.plan(step, cache.shape());
+            int rows = layers(step, cache);
+            return new Logits(logits, rows, config.vocabularySize());
+        } finally {
+            batch = null;
+            kv = null;
+            weights = MemorySegment.NULL;
+        }
+    }
+
+    private int layers(StepBatch step, PagedKv cache) {
         int rows = step.rows();
+        rowWork(rows, embedWork);
         for (layer = 0; layer < config.layers(); layer++) {
             LlamaWeights.Layer w = layout.layers().get(layer);
             normalise(rows, w.attentionNorm());
@@ -88,13 +100,9 @@ final class LlamaForward {
         }
         if (rows > 0) {
             normalise(rows, layout.outputNorm());
-            logits = grown(logits, rows, config.vocabularySize());
             multiply.run(layout.head(), weights, input, logits, config.vocabularySize());
         }
-        batch = null;
-        kv = null;
-        weights = MemorySegment.NULL;
-        return new Logits(logits, rows, config.vocabularySize());
+        return rows;
     }
 
     private void feedForward(int rows, LlamaWeights.Layer w) {
@@ -108,13 +116,15 @@ final class LlamaForward {
         multiply.run(w.down(), weights, inner, addend, config.embeddingLength());
     }
 
-    private void reshape(int rows) {
+    private void reshape(StepBatch step) {
+        int rows = step.rows();
         int width = config.embeddingLength();
         residual = grown(residual, rows, width);
         addend = grown(addend, rows, width);
         projected = grown(projected, rows, projectedWidth);
         attended = grown(attended, rows, queryWidth);
         gateUp = grown(gateUp, rows, 2 * config.feedForwardLength());
+        logits = grown(logits, step.logitRows().length, config.vocabularySize());
         rotary.reshape(rows);
     }
 
@@ -133,7 +143,7 @@ final class LlamaForward {
         for (int row = from; row < to; row++) {
             PackedElements.readRow(
                     layout.embedding(), weights, step.token(row), residual, row * width);
-            java.util.Arrays.fill(addend, row * width, (row + 1) * width, 0.0f);
+            Arrays.fill(addend, row * width, (row + 1) * width, 0.0f);
             rotary.prepare(row, step.position(row));
         }
     }
@@ -173,9 +183,9 @@ final class LlamaForward {
             for (int h = 0; h < config.kvHeads(); h++) {
                 long key = KvWriter.offset(shape, blocks, step.position(row), h);
                 long value = key + (long) head * shape.type().bytes();
-                int from0 = start + queryWidth + h * head;
-                KvWriter.write(region, key, shape.type(), projected, from0, head);
-                KvWriter.write(region, value, shape.type(), projected, from0 + keyWidth, head);
+                int keyFrom = start + queryWidth + h * head;
+                KvWriter.write(region, key, shape.type(), projected, keyFrom, head);
+                KvWriter.write(region, value, shape.type(), projected, keyFrom + keyWidth, head);
             }
         }
     }

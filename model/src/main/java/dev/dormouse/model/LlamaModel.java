@@ -3,6 +3,7 @@ package dev.dormouse.model;
 import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.kernel.ComputeThreads;
 import dev.dormouse.model.kernel.Kernels;
+import dev.dormouse.model.kernel.ScalarKernels;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
@@ -45,9 +46,11 @@ public final class LlamaModel implements LanguageModel {
     static LlamaModel open(GgufFile file, int threads, Kernels kernels) {
         ModelConfig config = LlamaConfig.read(file);
         LlamaWeights layout = new LlamaWeights(file, config);
+        boolean scalar = kernels instanceof ScalarKernels;
         LOG.log(
-                System.Logger.Level.INFO,
-                "opened model name=\"{0}\" weightBytes={1} kernels={2} threads={3}",
+                scalar ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
+                "opened model name=\"{0}\" weightBytes={1} kernels={2} threads={3}"
+                        + (scalar ? "; start Java with --add-modules jdk.incubator.vector" : ""),
                 config.name(),
                 Long.toString(layout.lengthBytes()),
                 kernels.name(),
@@ -106,7 +109,9 @@ public final class LlamaModel implements LanguageModel {
     }
 
     private void requireShared(String what, MemorySegment segment) {
-        if (!segment.scope().isAlive() || !threads.allThreads(segment::isAccessibleBy)) {
+        if (!segment.scope().isAlive()
+                || !segment.isAccessibleBy(Thread.currentThread())
+                || !threads.allThreads(segment::isAccessibleBy)) {
             throw new IllegalArgumentException(
                     what
                             + ": not alive, or not accessible by the compute threads; use a shared arena");

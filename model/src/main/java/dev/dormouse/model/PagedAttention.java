@@ -124,9 +124,12 @@ final class PagedAttention {
         this.queries = queries;
         this.queryStride = queryStride;
         this.out = out;
-        threads.run(units.size(), 1, attendWork);
-        threads.run(merges.size(), 1, mergeWork);
-        this.cache = MemorySegment.NULL;
+        try {
+            threads.run(units.size(), 1, attendWork);
+            threads.run(merges.size(), 1, mergeWork);
+        } finally {
+            this.cache = MemorySegment.NULL;
+        }
     }
 
     private void attendUnits(int from, int to, int thread) {
@@ -168,10 +171,7 @@ final class PagedAttention {
                     s.keys,
                     s.values);
             for (int group = 0; group < s.queries.groups(); group++) {
-                int lastQuery = group * BlockedRows.GROUP + s.queries.rowsOf(group) - 1;
-                if (firstPosition + lastQuery / queriesPerKvHead >= start) {
-                    attendGroup(group, firstPosition - start, s);
-                }
+                attendGroup(group, firstPosition - start, s);
             }
         }
     }
@@ -191,13 +191,17 @@ final class PagedAttention {
     }
 
     /**
-     * Attends up to six queries to the tile in the scratch.
+     * Attends up to six queries to the tile in the scratch. The method is too long to be inlined,
+     * like the larger kernels and for the same reason: what it calls fills a compilation.
      *
-     * @param distance how far the position of query 0 is behind the tile's first position
+     * @param distance the position of query 0 less the tile's first position
      */
     private void attendGroup(int group, int distance, AttentionScratch s) {
         int first = group * BlockedRows.GROUP;
         int rows = s.queries.rowsOf(group);
+        if (distance + (first + rows - 1) / queriesPerKvHead < 0) {
+            return;
+        }
         int blocks = config.headDimension() / TILE;
         int start = s.queries.index(first, 0);
         int stride = s.queries.index(0, 1);

@@ -7,12 +7,15 @@ import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.Kernels;
 import dev.dormouse.model.kernel.ScalarKernels;
 import dev.dormouse.testkit.Seeded;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.assertj.core.data.Offset;
+import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -112,6 +115,53 @@ final class LlamaModelTest {
                         }
                     }
                 });
+    }
+
+    /** The layout is a contract with other engines, so it is spelled out here once more. */
+    @ParameterizedTest
+    @EnumSource
+    void theCacheHoldsHeadByHeadAndTokenByTokenKThenV(KvType type) {
+        SplittableRandom random = new SplittableRandom(14);
+        TinyModel tiny = TinyModel.random(true, random, TensorType.F32);
+        int[] tokens = randomTokens(11, random);
+        NaiveLlama naive = new NaiveLlama(tiny, type);
+        naive.logits(tokens);
+        withModel(
+                tiny,
+                2,
+                Kernels.best(),
+                model -> {
+                    try (ModelMemory memory = new ModelMemory(model, 5, 4, type)) {
+                        int[] blocks = {3, 0, 4};
+                        memory.forward(chunk(tokens, 0, 11, blocks));
+                        MemorySegment layer = memory.kv().layers().getFirst();
+                        short[] elements = layer.toArray(ValueLayout.JAVA_SHORT);
+                        for (int i = 0; i < elements.length; i++) {
+                            int block = i / (2 * 4 * 2 * 32);
+                            int head = i / (4 * 2 * 32) % 2;
+                            int slot = i / (2 * 32) % 4;
+                            int dimension = head * 32 + i % 32;
+                            boolean key = i / 32 % 2 == 0;
+                            int position = 4 * Arrays.asList(3, 0, 4).indexOf(block) + slot;
+                            if (position < 0 || position > 10) {
+                                assertThat(elements[i])
+                                        .as("unused element %d", i)
+                                        .isEqualTo((short) -1);
+                            } else {
+                                var expected = key ? naive.firstKeys : naive.firstValues;
+                                assertThat((double) widen(type, elements[i]))
+                                        .as("element %d", i)
+                                        .isCloseTo(
+                                                expected.get(position)[dimension],
+                                                Percentage.withPercentage(1));
+                            }
+                        }
+                    }
+                });
+    }
+
+    private static float widen(KvType type, short bits) {
+        return type == KvType.F16 ? Float.float16ToFloat(bits) : Float.intBitsToFloat(bits << 16);
     }
 
     @Test

@@ -69,7 +69,7 @@ final class LlamaReferenceTest {
     }
 
     /** What the model made of a prompt: the best token at each position, and how it goes on. */
-    @SuppressWarnings("ArrayRecordComponent") // test data, never compared
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Answer(
             ReferenceData.Prompt prompt,
             List<Integer> top1,

@@ -1,5 +1,8 @@
 package dev.dormouse.model;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * The Llama forward pass as one would write it on paper: one token at a time, in double precision,
  * without a cache. Only K and V are rounded to the cache's type.
@@ -7,6 +10,11 @@ package dev.dormouse.model;
 final class NaiveLlama {
     private final TinyModel model;
     private final KvType type;
+
+    /** K and V of the first layer, by position, as {@link #logits} left them. */
+    final List<double[]> firstKeys = new ArrayList<>();
+
+    final List<double[]> firstValues = new ArrayList<>();
 
     NaiveLlama(TinyModel model, KvType type) {
         this.model = model;
@@ -53,6 +61,10 @@ final class NaiveLlama {
             queries[t] = rotated(multiply(block + "attn_q", input), t);
             keys[t] = rounded(rotated(multiply(block + "attn_k", input), t));
             values[t] = rounded(multiply(block + "attn_v", input));
+        }
+        if (firstKeys.isEmpty()) {
+            firstKeys.addAll(List.of(keys));
+            firstValues.addAll(List.of(values));
         }
         for (int t = 0; t < tokens; t++) {
             double[] out = new double[TinyModel.HEADS * TinyModel.HEAD];

@@ -26,7 +26,7 @@ record TinyModel(boolean tied, Map<String, Tensor> tensors) {
     static final float ROPE_BASE = 5000;
     static final float EPSILON = 1e-4f;
 
-    @SuppressWarnings("ArrayRecordComponent") // test data, never compared
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     record Tensor(TensorType type, int rows, int width, byte[] bytes) {
         double value(int row, int column) {
             return TensorBytes.value(type, bytes, row * width + column);
@@ -57,7 +57,7 @@ record TinyModel(boolean tied, Map<String, Tensor> tensors) {
         return new TinyModel(tied, tensors);
     }
 
-    @SuppressWarnings("ArrayRecordComponent") // test data, never compared
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Builder(
             Map<String, Tensor> tensors, SplittableRandom random, TensorType... types) {
         void matrix(String name, int rows, int width) {

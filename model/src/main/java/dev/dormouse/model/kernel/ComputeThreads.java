@@ -4,6 +4,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -71,7 +72,7 @@ public final class ComputeThreads implements AutoCloseable {
     }
 
     /** Whether every one of the pool's own threads may access memory that {@code test} knows. */
-    public boolean allThreads(java.util.function.Predicate<Thread> test) {
+    public boolean allThreads(Predicate<Thread> test) {
         for (Helper helper : helpers) {
             if (!test.test(helper.thread)) {
                 return false;

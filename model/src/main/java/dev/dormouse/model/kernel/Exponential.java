@@ -12,7 +12,7 @@ public final class Exponential {
     static final float LOWEST = -87.33654f;
     static final float HIGHEST = 88.0f;
     static final float LOG2_E = 1.442695f;
-    static final float LN2_HIGH = 0.6933594f;
+    static final float LN2_HIGH = 0x1.63p-1f;
     static final float LN2_LOW = -2.1219444E-4f;
 
     /** Adding it to a float below 2^22 rounds that float to an integer in the lowest bits. */
@@ -31,7 +31,7 @@ public final class Exponential {
 
     /** {@code e} to the power of {@code value}, to about one unit in the last place. */
     public static float exp(float value) {
-        float x = Math.min(Math.max(value, LOWEST), HIGHEST);
+        float x = value < LOWEST ? LOWEST : value > HIGHEST ? HIGHEST : value;
         float shifted = Math.fma(x, LOG2_E, ROUND);
         float n = shifted - ROUND;
         float r = Math.fma(n, -LN2_HIGH, x);

@@ -18,7 +18,10 @@ public interface Kernels {
     /** Inputs, and outputs, of a tile. */
     int TILE = 32;
 
-    /** The fastest implementation on this machine. */
+    /**
+     * The fastest implementation here: vectors where the process has the module {@code
+     * jdk.incubator.vector} ({@code --add-modules}). Both need a processor with fused multiply-add.
+     */
     static Kernels best() {
         return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
                 ? new VectorKernels()
@@ -81,32 +84,31 @@ public interface Kernels {
             int accOffset);
 
     /**
-     * Brings the only row of {@code rows} into the form that {@link #accumulateRow} wants.
+     * Brings the last rows into the form that {@link #packedProduct} wants.
      *
-     * @param type the format of the matrix
-     * @param prepared receives the row's elements, in their order
+     * @param type of the matrix, a quantised one
+     * @param first of the rows
+     * @param prepared receives the elements, in their order, row by row
      */
-    void prepareRow(TensorType type, BlockedRows rows, float[] prepared);
+    void prepareRows(TensorType type, BlockedRows rows, int first, float[] prepared);
 
     /**
-     * Does {@link #heads}, {@link #expand}, {@link #product} and {@link #accumulate} at once, for
-     * one row.
+     * Does {@link #expand} and {@link #product} at once, for one row or two.
      *
-     * @param prepared by {@link #prepareRow} for the matrix' type
-     * @param from the first of the block's 32 elements
-     * @param sum of the row's 32 elements
-     * @param scratch for what does not stay in registers
-     * @param acc 32 floats
+     * @param matrix a quantised one
+     * @param prepared by {@link #prepareRows}
+     * @param from the first of the block's 32 elements in the first row
+     * @param rows 1 or 2
+     * @param out receives {@code [row][32]}
      */
-    void accumulateRow(
+    void packedProduct(
             PackedMatrix matrix,
             MemorySegment weights,
             long blockOffset,
             float[] prepared,
             int from,
-            float sum,
-            Scratch scratch,
-            float[] acc);
+            int rows,
+            float[] out);
 
     /** {@code y = fma(y, a, t * b)} over 32 floats. */
     void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b);

@@ -25,6 +25,18 @@ public final class Lanes {
         return s0 + s4 + (s2 + s6) + (s1 + s5 + (s3 + s7));
     }
 
+    /** The greatest of {@code count} elements. */
+    static float maximum(float[] v, int at, int count) {
+        float first = v[at];
+        float second = first;
+        int i = 1;
+        for (; i < count - 1; i += 2) {
+            first = Math.max(first, v[at + i]);
+            second = Math.max(second, v[at + i + 1]);
+        }
+        return Math.max(Math.max(first, second), v[at + count - 1]);
+    }
+
     /** Adds up 16 partial sums; overwrites them. */
     static float fold(float[] partial) {
         for (int half = COUNT / 2; half > 0; half /= 2) {

@@ -5,7 +5,10 @@ import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 
 import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -14,10 +17,12 @@ import org.jspecify.annotations.Nullable;
  * <p>A panel's weights are read once for all rows. Every output is a sum over the blocks in their
  * order, whoever computes it.
  */
-@SuppressWarnings("EnumOrdinal") // an array by type, on the hot path
 public final class MatrixMultiply {
     /** Panels handed to a thread at once, as a share of all: small, since threads may be slow. */
     private static final int SHARES_PER_THREAD = 8;
+
+    /** As many rows do not pay for a tile. */
+    private static final int MOST_PACKED_ROWS = 3;
 
     private final Kernels kernels;
     private final ComputeThreads threads;
@@ -29,9 +34,10 @@ public final class MatrixMultiply {
     private @Nullable BlockedRows rows;
     private float[] out = new float[0];
     private int stride;
+    private int packedFrom;
 
-    /** A single row in the form for each type of matrix. */
-    private final float[][] prepared = new float[TensorType.values().length][0];
+    /** The last rows in the form for each type of matrix. */
+    private final Map<TensorType, float[]> prepared = new EnumMap<>(TensorType.class);
 
     /** Multiplies on {@code threads}, which must not be in use meanwhile. */
     public MatrixMultiply(Kernels kernels, ComputeThreads threads) {
@@ -64,24 +70,33 @@ public final class MatrixMultiply {
         for (PackedMatrix matrix : matrices) {
             panels += matrix.panels();
         }
-        if (rows.rows() == 1) {
-            prepareRow(rows);
+        packedFrom = firstPackedRow(rows.rows());
+        prepareRows(rows);
+        try {
+            threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
+        } finally {
+            this.weights = MemorySegment.NULL;
         }
-        threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
-        this.weights = MemorySegment.NULL;
     }
 
-    private void prepareRow(BlockedRows rows) {
-        int width = rows.blocks() * BLOCK;
+    /** Rows of a last group that are few are multiplied without a tile. */
+    private static int firstPackedRow(int rows) {
+        int rest = rows % BlockedRows.GROUP;
+        return rest <= MOST_PACKED_ROWS ? rows - rest : rows;
+    }
+
+    private void prepareRows(BlockedRows rows) {
+        int length = (rows.rows() - packedFrom) * rows.blocks() * BLOCK;
         @Nullable TensorType last = null;
         for (PackedMatrix matrix : matrices) {
-            int i = matrix.type().ordinal();
-            if (prepared[i].length < width) {
-                prepared[i] = new float[width];
-            }
-            if (matrix.type() != last) {
-                kernels.prepareRow(matrix.type(), rows, prepared[i]);
+            if (length > 0 && matrix.isQuantised() && matrix.type() != last) {
                 last = matrix.type();
+                float[] buffer = prepared.get(last);
+                if (buffer == null || buffer.length < length) {
+                    buffer = new float[length];
+                    prepared.put(last, buffer);
+                }
+                kernels.prepareRows(last, rows, packedFrom, buffer);
             }
         }
     }
@@ -100,54 +115,55 @@ public final class MatrixMultiply {
     }
 
     private void multiply(PackedMatrix matrix, int panel, int outputOffset, Scratch scratch) {
-        BlockedRows x = java.util.Objects.requireNonNull(rows);
-        float[] sums = scratch.zeroedSums(x.rows());
+        BlockedRows x = Objects.requireNonNull(rows);
+        float[] acc = scratch.zeroedSums(x.rows());
+        int packed = matrix.isQuantised() ? packedFrom : x.rows();
         for (int block = 0; block < matrix.blocks(); block++) {
             long offset = matrix.blockOffset(panel, block);
-            if (x.rows() == 1) {
-                kernels.accumulateRow(
-                        matrix,
-                        weights,
-                        offset,
-                        prepared[matrix.type().ordinal()],
-                        block * BLOCK,
-                        x.sums()[x.sumIndex(0, block)],
-                        scratch,
-                        sums);
-            } else {
-                kernels.heads(matrix, weights, offset, scratch.heads);
+            kernels.heads(matrix, weights, offset, scratch.heads);
+            if (packed > 0) {
                 kernels.expand(matrix, weights, offset, scratch.tile);
-                multiplyGroups(x, block, scratch, sums);
+                multiplyGroups(x, packed, block, scratch, acc);
+            }
+            if (packed < x.rows()) {
+                multiplyPacked(matrix, offset, x, block, scratch, acc);
             }
         }
         int column = panel * PANEL;
         int width = Math.min(PANEL, matrix.outputs() - column);
         for (int r = 0; r < x.rows(); r++) {
-            System.arraycopy(sums, r * PANEL, out, r * stride + outputOffset + column, width);
+            System.arraycopy(acc, r * PANEL, out, r * stride + outputOffset + column, width);
         }
     }
 
-    private void multiplyGroups(BlockedRows x, int block, Scratch scratch, float[] sums) {
-        for (int group = 0; group < x.groups(); group++) {
-            int row = group * BlockedRows.GROUP;
-            int rowsHere = x.rowsOf(group);
-            kernels.product(
-                    scratch.tile,
-                    0,
-                    1,
-                    x.values(),
-                    x.index(row, block),
-                    0,
-                    rowsHere,
-                    scratch.product);
-            kernels.accumulate(
-                    scratch.product,
-                    scratch.heads,
-                    x.sums(),
-                    x.sumIndex(row, block),
-                    rowsHere,
-                    sums,
-                    row * PANEL);
+    private void multiplyGroups(BlockedRows x, int end, int block, Scratch scratch, float[] acc) {
+        for (int row = 0; row < end; row += BlockedRows.GROUP) {
+            int count = Math.min(BlockedRows.GROUP, end - row);
+            int at = x.index(row, block);
+            kernels.product(scratch.tile, 0, 1, x.values(), at, 0, count, scratch.product);
+            accumulate(x, row, count, block, scratch, acc);
         }
+    }
+
+    private void multiplyPacked(
+            PackedMatrix matrix,
+            long offset,
+            BlockedRows x,
+            int block,
+            Scratch scratch,
+            float[] acc) {
+        float[] prepared = Objects.requireNonNull(this.prepared.get(matrix.type()));
+        for (int row = packedFrom; row < x.rows(); row += 2) {
+            int count = Math.min(2, x.rows() - row);
+            int from = (row - packedFrom) * matrix.inputs() + block * BLOCK;
+            kernels.packedProduct(matrix, weights, offset, prepared, from, count, scratch.product);
+            accumulate(x, row, count, block, scratch, acc);
+        }
+    }
+
+    private void accumulate(
+            BlockedRows x, int row, int count, int block, Scratch scratch, float[] acc) {
+        int sum = x.sumIndex(row, block);
+        kernels.accumulate(scratch.product, scratch.heads, x.sums(), sum, count, acc, row * PANEL);
     }
 }

@@ -8,6 +8,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 
 /**
  * Brings the rows of a GGUF tensor into the order of a {@link PackedMatrix}.
@@ -31,17 +32,17 @@ public final class MatrixPacker {
      * @param weights the weight region
      */
     public void pack(MemorySegment tensor, PackedMatrix matrix, MemorySegment weights, int panel) {
-        int rowBytes = matrix.blocks() * matrix.outputBlockBytes();
+        int rowBytes = Math.multiplyExact(matrix.blocks(), matrix.outputBlockBytes());
         int firstOutput = panel * PANEL;
         int outputs = Math.min(PANEL, matrix.outputs() - firstOutput);
-        int panelBytes = PANEL * rowBytes;
+        int panelBytes = Math.multiplyExact(PANEL, rowBytes);
         if (rows.length < panelBytes) {
             rows = new byte[panelBytes];
             packed = new byte[panelBytes];
         }
         long source = (long) firstOutput * rowBytes;
         MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, rows, 0, outputs * rowBytes);
-        java.util.Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
+        Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
         for (int block = 0; block < matrix.blocks(); block++) {
             packBlock(matrix, block, rowBytes);
         }

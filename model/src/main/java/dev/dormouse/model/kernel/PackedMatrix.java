@@ -53,6 +53,11 @@ public record PackedMatrix(TensorType type, int outputs, int inputs, long offset
         };
     }
 
+    /** Whether the elements are integers to be scaled. */
+    public boolean isQuantised() {
+        return headBytes() > 0;
+    }
+
     /** Four-byte words per output and block, after the head. */
     public int words() {
         return switch (type) {

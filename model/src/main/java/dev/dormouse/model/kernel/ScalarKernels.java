@@ -80,31 +80,34 @@ public final class ScalarKernels implements Kernels {
     }
 
     @Override
-    public void prepareRow(TensorType type, BlockedRows rows, float[] prepared) {
-        for (int i = 0; i < rows.blocks() * BLOCK; i++) {
-            prepared[i] = rows.values()[rows.index(0, i / BLOCK) + i % BLOCK];
+    public void prepareRows(TensorType type, BlockedRows rows, int first, float[] prepared) {
+        int width = rows.blocks() * BLOCK;
+        for (int row = first; row < rows.rows(); row++) {
+            for (int b = 0; b < rows.blocks(); b++) {
+                int to = (row - first) * width + b * BLOCK;
+                System.arraycopy(rows.values(), rows.index(row, b), prepared, to, BLOCK);
+            }
         }
     }
 
     @Override
-    public void accumulateRow(
+    public void packedProduct(
             PackedMatrix matrix,
             MemorySegment weights,
             long blockOffset,
             float[] prepared,
             int from,
-            float sum,
-            Scratch scratch,
-            float[] acc) {
-        for (int n = 0; n < PANEL; n++) {
-            float product = 0.0f;
-            for (int k = 0; k < BLOCK; k++) {
-                float quant = PackedElements.quant(matrix, weights, blockOffset, n, k);
-                product = Math.fma(prepared[from + k], quant, product);
+            int rows,
+            float[] out) {
+        for (int r = 0; r < rows; r++) {
+            for (int n = 0; n < PANEL; n++) {
+                float sum = 0.0f;
+                for (int k = 0; k < BLOCK; k++) {
+                    float quant = PackedElements.quant(matrix, weights, blockOffset, n, k);
+                    sum = Math.fma(prepared[from + r * matrix.inputs() + k], quant, sum);
+                }
+                out[r * PANEL + n] = sum;
             }
-            float scale = PackedElements.scale(matrix, weights, blockOffset, n);
-            float minimum = PackedElements.minimum(matrix, weights, blockOffset, n);
-            acc[n] = Math.fma(minimum, sum, Math.fma(scale, product, acc[n]));
         }
     }
 
@@ -197,10 +200,7 @@ public final class ScalarKernels implements Kernels {
 
     @Override
     public float softmax(float[] scores, int offset, int count) {
-        float maximum = Float.NEGATIVE_INFINITY;
-        for (int t = 0; t < count; t++) {
-            maximum = Math.max(maximum, scores[offset + t]);
-        }
+        float maximum = Lanes.maximum(scores, offset, count);
         for (int t = 0; t < TILE; t++) {
             scores[offset + t] = t < count ? Exponential.exp(scores[offset + t] - maximum) : 0.0f;
         }

@@ -2,11 +2,13 @@ package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.Kernels.TILE;
 
+import java.util.Arrays;
+
 /**
  * What one thread needs besides rows and weights to multiply matrices; grows with the rows of a
  * step, then is reused.
  */
-public final class Scratch {
+final class Scratch {
     final float[] tile = new float[TILE * TILE];
     final float[] heads = new float[2 * TILE];
     final float[] product = new float[BlockedRows.GROUP * TILE];
@@ -17,7 +19,7 @@ public final class Scratch {
         if (sums.length < rows * TILE) {
             sums = new float[rows * TILE];
         } else {
-            java.util.Arrays.fill(sums, 0, rows * TILE, 0.0f);
+            Arrays.fill(sums, 0, rows * TILE, 0.0f);
         }
         return sums;
     }

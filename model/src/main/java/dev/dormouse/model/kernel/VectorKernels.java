@@ -45,44 +45,53 @@ public final class VectorKernels implements Kernels {
             int rows,
             float[] acc,
             int accOffset) {
-        VectorRows.accumulate(product, heads, sums, sumOffset, rows, acc, accOffset);
-    }
-
-    @Override
-    public void prepareRow(TensorType type, BlockedRows rows, float[] prepared) {
-        for (int i = 0; i < rows.blocks() * BLOCK; i++) {
-            float factor =
-                    switch (type) {
-                        case Q4_0, Q4_1 -> VectorRowProduct.nibbleFactor(i % BLOCK);
-                        case Q8_0 -> VectorRowProduct.byteFactor();
-                        case F32, F16, BF16 -> 1.0f;
-                    };
-            prepared[i] = rows.values()[rows.index(0, i / BLOCK) + i % BLOCK] * factor;
+        if (rows == BlockedRows.GROUP) {
+            VectorSums.sixRows(product, heads, sums, sumOffset, acc, accOffset);
+        } else {
+            VectorSums.rows(product, heads, sums, sumOffset, rows, acc, accOffset);
         }
     }
 
     @Override
-    public void accumulateRow(
+    public void prepareRows(TensorType type, BlockedRows rows, int first, float[] prepared) {
+        int width = rows.blocks() * BLOCK;
+        for (int row = first; row < rows.rows(); row++) {
+            for (int i = 0; i < width; i++) {
+                prepared[(row - first) * width + i] =
+                        rows.values()[rows.index(row, i / BLOCK) + i % BLOCK]
+                                * VectorPackedProduct.factor(type, i % BLOCK);
+            }
+        }
+    }
+
+    @Override
+    public void packedProduct(
             PackedMatrix matrix,
             MemorySegment weights,
             long blockOffset,
             float[] prepared,
             int from,
-            float sum,
-            Scratch scratch,
-            float[] acc) {
-        heads(matrix, weights, blockOffset, scratch.heads);
+            int rows,
+            float[] out) {
         long words = matrix.wordOffset(blockOffset);
+        int second = from + matrix.inputs();
         switch (matrix.type()) {
-            case Q4_0, Q4_1 ->
-                    VectorRowProduct.nibbles(
-                            weights, words, prepared, from, sum, scratch.heads, acc);
-            case Q8_0 ->
-                    VectorRowProduct.bytes(weights, words, prepared, from, sum, scratch.heads, acc);
-            case F32, F16, BF16 -> {
-                VectorTiles.expand(matrix, weights, words, scratch.tile);
-                VectorRowProduct.tile(scratch.tile, prepared, from, acc);
+            case Q4_0, Q4_1 -> {
+                if (rows == 1) {
+                    VectorPackedProduct.nibbles(weights, words, prepared, from, out);
+                } else {
+                    VectorPackedProduct.nibbles(weights, words, prepared, from, second, out);
+                }
             }
+            case Q8_0 -> {
+                if (rows == 1) {
+                    VectorPackedProduct.bytes(weights, words, prepared, from, out);
+                } else {
+                    VectorPackedProduct.bytes(weights, words, prepared, from, second, out);
+                }
+            }
+            case F32, F16, BF16 ->
+                    throw new IllegalArgumentException("packed product: not quantised: " + matrix);
         }
     }
 

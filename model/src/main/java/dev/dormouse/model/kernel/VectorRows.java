@@ -10,33 +10,10 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
-import jdk.incubator.vector.IntVector;
-import jdk.incubator.vector.VectorOperators;
 
-/**
- * Everything that goes along rows: normalisation, gate, softmax, and sums in {@link Lanes} order.
- */
+/** What goes along rows: normalisation, gate, softmax, merges. */
 final class VectorRows {
     private VectorRows() {}
-
-    static void accumulate(
-            float[] product,
-            float[] heads,
-            float[] sums,
-            int sumOffset,
-            int rows,
-            float[] acc,
-            int accOffset) {
-        for (int r = 0; r < rows; r++) {
-            FloatVector sum = all(sums[sumOffset + r]);
-            for (int n = 0; n < TILE; n += LENGTH) {
-                int i = r * TILE + n;
-                FloatVector scaled =
-                        floats(heads, n).fma(floats(product, i), floats(acc, accOffset + i));
-                floats(heads, TILE + n).fma(sum, scaled).intoArray(acc, accOffset + i);
-            }
-        }
-    }
 
     static void merge(float[] y, int yOffset, float[] t, int tOffset, float a, float b) {
         FloatVector factor = all(a);
@@ -85,43 +62,19 @@ final class VectorRows {
     static void gate(float[] gateUp, int gate, int up, float[] y, int to) {
         for (int i = 0; i < TILE; i += LENGTH) {
             FloatVector g = floats(gateUp, gate + i);
-            FloatVector silu = g.div(exp(g.neg()).add(1.0f));
+            FloatVector silu = g.div(VectorExponential.exp(g.neg()).add(1.0f));
             silu.mul(floats(gateUp, up + i)).intoArray(y, to + i);
         }
     }
 
     static float softmax(float[] scores, int offset, int count) {
-        Arrays.fill(scores, offset + count, offset + TILE, Float.NEGATIVE_INFINITY);
-        FloatVector highest = floats(scores, offset);
-        for (int t = LENGTH; t < TILE; t += LENGTH) {
-            highest = highest.max(floats(scores, offset + t));
-        }
-        float maximum = highest.reduceLanes(VectorOperators.MAX);
+        float maximum = Lanes.maximum(scores, offset, count);
         FloatVector subtrahend = all(maximum);
         for (int t = 0; t < count; t += LENGTH) {
-            exp(floats(scores, offset + t).sub(subtrahend)).intoArray(scores, offset + t);
+            FloatVector x = floats(scores, offset + t).sub(subtrahend);
+            VectorExponential.exp(x).intoArray(scores, offset + t);
         }
         Arrays.fill(scores, offset + count, offset + TILE, 0.0f);
         return maximum;
-    }
-
-    /** {@link Exponential#exp} of every lane. */
-    private static FloatVector exp(FloatVector value) {
-        FloatVector x = value.max(Exponential.LOWEST).min(Exponential.HIGHEST);
-        FloatVector shifted = x.fma(all(Exponential.LOG2_E), all(Exponential.ROUND));
-        FloatVector n = shifted.sub(Exponential.ROUND);
-        FloatVector r = n.fma(all(-Exponential.LN2_HIGH), x);
-        r = n.fma(all(-Exponential.LN2_LOW), r);
-        FloatVector p = all(Exponential.P0).fma(r, all(Exponential.P1));
-        p = p.fma(r, all(Exponential.P2));
-        p = p.fma(r, all(Exponential.P3));
-        p = p.fma(r, all(Exponential.P4));
-        p = p.fma(r, all(Exponential.P5));
-        p = p.fma(r.mul(r), r).add(1.0f);
-        IntVector scale =
-                shifted.reinterpretAsInts()
-                        .add(Exponential.EXPONENT_BIAS)
-                        .lanewise(VectorOperators.LSHL, Exponential.MANTISSA_BITS);
-        return p.mul(scale.reinterpretAsFloats());
     }
 }

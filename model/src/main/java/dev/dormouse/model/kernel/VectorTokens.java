@@ -19,8 +19,8 @@ import jdk.incubator.vector.VectorOperators;
 
 /** Reads K and V of tokens from the cache into tiles; K is transposed on the way, by pairs. */
 final class VectorTokens {
-    private static final ValueLayout.OfInt PAIR =
-            ValueLayout.JAVA_INT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfLong TWO_PAIRS =
+            ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final int UPPER_HALF = 0xFFFF0000;
 
     private VectorTokens() {}
@@ -39,8 +39,10 @@ final class VectorTokens {
         }
         for (int t = 0; t < tokens; t++) {
             long from = offsets[t];
-            for (int i = 0; i < pairs; i++) {
-                words[i * TILE + t] = cache.get(PAIR, from + 4L * i);
+            for (int i = 0; i < pairs; i += 2) {
+                long two = cache.get(TWO_PAIRS, from + 4L * i);
+                words[i * TILE + t] = (int) two;
+                words[(i + 1) * TILE + t] = (int) (two >>> 32);
             }
         }
         for (int i = 0; i < pairs; i++) {

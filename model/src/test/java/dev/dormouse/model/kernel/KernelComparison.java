@@ -44,40 +44,35 @@ public final class KernelComparison {
                 });
     }
 
-    /** One row times a packed block. */
-    public static void singleRows() {
+    /** One and two rows times a packed block. */
+    public static void packedProducts() {
         forEachType(
                 (matrix, weights, random) -> {
-                    BlockedRows rows = new BlockedRows();
-                    rows.reshape(1, matrix.inputs());
-                    SCALAR.copyRow(floats(matrix.inputs(), random), 0, matrix.inputs(), rows, 0);
-                    float[] expected = floats(TILE, random);
-                    float[] actual = expected.clone();
-                    accumulateRow(SCALAR, matrix, weights, rows, expected);
-                    accumulateRow(VECTOR, matrix, weights, rows, actual);
-                    assertSame("row " + matrix, actual, expected);
+                    if (matrix.isQuantised()) {
+                        packedProduct(matrix, weights, 1, random);
+                        packedProduct(matrix, weights, 2, random);
+                    }
                 });
     }
 
-    private static void accumulateRow(
-            Kernels kernels,
-            PackedMatrix matrix,
-            MemorySegment weights,
-            BlockedRows rows,
-            float[] acc) {
-        float[] prepared = new float[matrix.inputs()];
-        kernels.prepareRow(matrix.type(), rows, prepared);
-        for (int b = 0; b < matrix.blocks(); b++) {
-            kernels.accumulateRow(
-                    matrix,
-                    weights,
-                    matrix.blockOffset(0, b),
-                    prepared,
-                    b * TILE,
-                    rows.sums()[rows.sumIndex(0, b)],
-                    new Scratch(),
-                    acc);
+    private static void packedProduct(
+            PackedMatrix matrix, MemorySegment weights, int rows, SplittableRandom random) {
+        int width = matrix.inputs();
+        BlockedRows x = new BlockedRows();
+        x.reshape(3 + rows, width);
+        for (int row = 0; row < 3 + rows; row++) {
+            SCALAR.copyRow(floats(width, random), 0, width, x, row);
         }
+        int block = random.nextInt(matrix.blocks());
+        long offset = matrix.blockOffset(matrix.panels() - 1, block);
+        float[] expected = new float[2 * TILE];
+        float[] actual = new float[2 * TILE];
+        float[] prepared = new float[rows * width];
+        SCALAR.prepareRows(matrix.type(), x, 3, prepared);
+        SCALAR.packedProduct(matrix, weights, offset, prepared, block * TILE, rows, expected);
+        VECTOR.prepareRows(matrix.type(), x, 3, prepared);
+        VECTOR.packedProduct(matrix, weights, offset, prepared, block * TILE, rows, actual);
+        assertSame(rows + " rows " + matrix, actual, expected);
     }
 
     /** Products of one to six rows with one to three tiles, and what is added to sums. */

@@ -20,7 +20,7 @@ final class KernelsTest {
     private static final List<String> COMPARISONS =
             List.of(
                     "headsAndTiles",
-                    "singleRows",
+                    "packedProducts",
                     "products",
                     "rows",
                     "softmaxAndMerges",

@@ -50,14 +50,10 @@ final class MatrixMultiplyTest {
         }
         MemorySegment weights = arena.allocate(offset, 64);
         weights.fill((byte) 0xEE);
+        MatrixPacker packer = new MatrixPacker();
         for (int i = 0; i < types.size(); i++) {
             for (int panel = 0; panel < matrices.get(i).panels(); panel++) {
-                new MatrixPacker()
-                        .pack(
-                                MemorySegment.ofArray(tensors.get(i)),
-                                matrices.get(i),
-                                weights,
-                                panel);
+                packer.pack(MemorySegment.ofArray(tensors.get(i)), matrices.get(i), weights, panel);
             }
         }
         return new Packed(matrices, tensors, weights);
@@ -169,7 +165,9 @@ final class MatrixMultiplyTest {
             PackedMatrix matrix = new PackedMatrix(TensorType.Q4_1, 33, INPUTS, 0);
             MemorySegment weights = arena.allocate(matrix.lengthBytes(), 64);
             weights.fill((byte) 0xEE);
-            new MatrixPacker().pack(MemorySegment.ofArray(tensor), matrix, weights, 1);
+            MatrixPacker packer = new MatrixPacker();
+            packer.pack(MemorySegment.ofArray(tensor), matrix, weights, 0);
+            packer.pack(MemorySegment.ofArray(tensor), matrix, weights, 1);
             float[] heads = new float[2 * Kernels.TILE];
             Kernels.best().heads(matrix, weights, matrix.blockOffset(1, 0), heads);
             assertThat(heads[0]).isNotZero();
