@@ -10,10 +10,10 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * The layout of a weight region: which tensor of the file goes where.
+ * Which tensor of a file goes where in a weight region.
  *
  * <p>Norms are vectors of floats; everything else is a {@link PackedMatrix}. The order is that of
- * the forward pass. All offsets are multiples of 64.
+ * the forward pass.
  */
 final class LlamaWeights {
     /** One tensor and its place in the region. */
@@ -27,43 +27,26 @@ final class LlamaWeights {
         record Norm(TensorInfo tensor, long offset) implements Part {}
     }
 
-    /**
-     * The weights of a transformer layer; norms by their offset.
-     *
-     * @param queryKeyValue three matrices
-     * @param output the projection after attention
-     * @param gateUp two matrices
-     */
-    record Layer(
-            long attentionNorm,
-            List<PackedMatrix> queryKeyValue,
-            List<PackedMatrix> output,
-            long feedForwardNorm,
-            List<PackedMatrix> gateUp,
-            List<PackedMatrix> down) {}
-
     private final GgufFile file;
     private final List<Part> parts = new ArrayList<>();
     private final Set<String> used = new HashSet<>();
-    private final List<Layer> layers = new ArrayList<>();
-    private final PackedMatrix embedding;
-    private final long outputNorm;
-    private final List<PackedMatrix> head;
+    private final LlamaLayout layout;
     private long lengthBytes;
 
     LlamaWeights(GgufFile file, ModelConfig config) {
         this.file = file;
         int width = config.embeddingLength();
-        embedding = matrix("token_embd", config.vocabularySize(), width);
+        PackedMatrix embedding = matrix("token_embd", config.vocabularySize(), width);
+        List<LlamaLayout.Layer> layers = new ArrayList<>();
         for (int i = 0; i < config.layers(); i++) {
             layers.add(layer("blk." + i + ".", config));
         }
-        outputNorm = norm("output_norm", width);
-        head =
-                List.of(
-                        file.findTensor("output.weight").isPresent()
-                                ? matrix("output", config.vocabularySize(), width)
-                                : embedding);
+        long outputNorm = norm("output_norm", width);
+        PackedMatrix head =
+                file.findTensor("output.weight").isPresent()
+                        ? matrix("output", config.vocabularySize(), width)
+                        : embedding;
+        layout = new LlamaLayout(embedding, layers, outputNorm, List.of(head), lengthBytes);
         for (TensorInfo tensor : file.tensors()) {
             if (!used.contains(tensor.name())) {
                 throw new ModelException(
@@ -73,12 +56,12 @@ final class LlamaWeights {
         }
     }
 
-    private Layer layer(String prefix, ModelConfig config) {
+    private LlamaLayout.Layer layer(String prefix, ModelConfig config) {
         int width = config.embeddingLength();
         int queries = config.heads() * config.headDimension();
         int keys = config.kvHeads() * config.headDimension();
         int inner = config.feedForwardLength();
-        return new Layer(
+        return new LlamaLayout.Layer(
                 norm(prefix + "attn_norm", width),
                 List.of(
                         matrix(prefix + "attn_q", queries, width),
@@ -124,33 +107,13 @@ final class LlamaWeights {
         return tensor;
     }
 
-    /** Bytes of the region; a multiple of 64. */
-    long lengthBytes() {
-        return lengthBytes;
+    /** Where everything lies. */
+    LlamaLayout layout() {
+        return layout;
     }
 
     /** All tensors, in the order of the region, which they fill without a gap. */
     List<Part> parts() {
         return parts;
-    }
-
-    /** The token embedding. */
-    PackedMatrix embedding() {
-        return embedding;
-    }
-
-    /** The transformer layers. */
-    List<Layer> layers() {
-        return layers;
-    }
-
-    /** Where the last norm starts. */
-    long outputNorm() {
-        return outputNorm;
-    }
-
-    /** The projection to logits; the embedding where the file has none of its own. */
-    List<PackedMatrix> head() {
-        return head;
     }
 }

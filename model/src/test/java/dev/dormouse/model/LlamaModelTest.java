@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
 import org.assertj.core.data.Offset;
 import org.assertj.core.data.Percentage;
 import org.junit.jupiter.api.Test;
@@ -271,6 +272,32 @@ final class LlamaModelTest {
                         });
             }
         }
+    }
+
+    /** Among them formats that differ from layer to layer, and a head of its own. */
+    @Test
+    void warmingUpBesideAStepChangesNothing() {
+        SplittableRandom random = new SplittableRandom(13);
+        TinyModel tiny = TinyModel.random(false, random, MIXED);
+        int[] tokens = randomTokens(80, random);
+        List<float[]> expected = whole(tiny, tokens, random);
+        withModel(
+                tiny,
+                2,
+                Kernels.best(),
+                model -> {
+                    CompletableFuture<Void> warmUp = CompletableFuture.runAsync(model::warmUp);
+                    do {
+                        try (ModelMemory memory = new ModelMemory(model, 5, 16, KvType.F16)) {
+                            int[] blocks = memory.blocks(random);
+                            assertSame(
+                                    "beside a warm-up",
+                                    memory.forward(chunk(tokens, 0, 80, blocks)),
+                                    expected);
+                        }
+                    } while (!warmUp.isDone());
+                    warmUp.join();
+                });
     }
 
     @Test
