@@ -60,7 +60,9 @@ final class LlamaForward {
         this.threads = threads;
         multiply = new MatrixMultiply(kernels, threads);
         attention = new PagedAttention(kernels, threads, config);
-        rotary = new RotaryEmbedding(config.ropeDimensions(), config.ropeBase());
+        rotary =
+                new RotaryEmbedding(
+                        config.headDimension(), config.ropeDimensions(), config.ropeBase());
         queryWidth = config.heads() * config.headDimension();
         keyWidth = config.kvHeads() * config.headDimension();
         projectedWidth = queryWidth + 2 * keyWidth;

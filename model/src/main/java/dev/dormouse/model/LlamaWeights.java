@@ -4,6 +4,7 @@ import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.gguf.TensorInfo;
 import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.PackedMatrix;
+import dev.dormouse.model.kernel.RowOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -21,7 +22,7 @@ final class LlamaWeights {
         TensorInfo tensor();
 
         /** A matrix, packed. */
-        record Matrix(TensorInfo tensor, PackedMatrix matrix) implements Part {}
+        record Matrix(TensorInfo tensor, RowOrder order, PackedMatrix packed) implements Part {}
 
         /** A vector of floats, copied. */
         record Norm(TensorInfo tensor, long offset) implements Part {}
@@ -61,11 +62,12 @@ final class LlamaWeights {
         int queries = config.heads() * config.headDimension();
         int keys = config.kvHeads() * config.headDimension();
         int inner = config.feedForwardLength();
+        RowOrder rotated = RowOrder.splitHalves(config.headDimension());
         return new LlamaLayout.Layer(
                 norm(prefix + "attn_norm", width),
                 List.of(
-                        matrix(prefix + "attn_q", queries, width),
-                        matrix(prefix + "attn_k", keys, width),
+                        matrix(prefix + "attn_q", rotated, queries, width),
+                        matrix(prefix + "attn_k", rotated, keys, width),
                         matrix(prefix + "attn_v", keys, width)),
                 List.of(matrix(prefix + "attn_output", width, queries)),
                 norm(prefix + "ffn_norm", width),
@@ -76,9 +78,13 @@ final class LlamaWeights {
     }
 
     private PackedMatrix matrix(String name, int outputs, int inputs) {
+        return matrix(name, RowOrder.AS_STORED, outputs, inputs);
+    }
+
+    private PackedMatrix matrix(String name, RowOrder order, int outputs, int inputs) {
         TensorInfo tensor = tensor(name, List.of((long) inputs, (long) outputs));
         PackedMatrix matrix = new PackedMatrix(tensor.type(), outputs, inputs, lengthBytes);
-        parts.add(new Part.Matrix(tensor, matrix));
+        parts.add(new Part.Matrix(tensor, order, matrix));
         lengthBytes += matrix.lengthBytes();
         return matrix;
     }
