@@ -5,12 +5,15 @@ import dev.dormouse.cli.serve.ServeCommand;
 import dev.dormouse.cli.serve.ServingEngine;
 import dev.dormouse.memory.MemoryUsage;
 import dev.dormouse.router.Router;
+import java.io.PrintWriter;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
 
 /**
  * {@code dormouse rehearse}: does once, small and in one process, what the commands do. The
@@ -30,6 +33,8 @@ public final class RehearseCommand implements Callable<Integer> {
                     "The dormouse sleeps from October to April, and it forgets nothing, because",
                     "In the evening the lamps along the harbour were lit one by one, and then");
 
+    @Spec private CommandSpec spec;
+
     /** Made by picocli. */
     public RehearseCommand() {}
 
@@ -43,8 +48,10 @@ public final class RehearseCommand implements Callable<Integer> {
                             new Endpoint("prefill", base(prefill.port())),
                             new Endpoint("decode", base(decode.port())),
                             new Endpoint("router", base(router.port())));
-            System.out.println(report.toTable());
-            System.out.println(report.toJson());
+            PrintWriter out = spec.commandLine().getOut();
+            out.println(report.toTable());
+            out.println(report.toJson());
+            out.flush();
             return report.ok() ? 0 : 1;
         }
     }
