@@ -21,7 +21,7 @@ final class LlamaForward {
     private static final int ROWS = 4;
 
     private final ModelConfig config;
-    private final LlamaWeights layout;
+    private final LlamaLayout layout;
     private final Kernels kernels;
     private final ComputeThreads threads;
     private final MatrixMultiply multiply;
@@ -53,14 +53,16 @@ final class LlamaForward {
     private final ComputeThreads.Work blockWork = this::blockRows;
     private final ComputeThreads.Work gateWork = this::gateRows;
 
-    LlamaForward(ModelConfig config, LlamaWeights layout, Kernels kernels, ComputeThreads threads) {
+    LlamaForward(ModelConfig config, LlamaLayout layout, Kernels kernels, ComputeThreads threads) {
         this.config = config;
         this.layout = layout;
         this.kernels = kernels;
         this.threads = threads;
         multiply = new MatrixMultiply(kernels, threads);
         attention = new PagedAttention(kernels, threads, config);
-        rotary = new RotaryEmbedding(config.ropeDimensions(), config.ropeBase());
+        rotary =
+                new RotaryEmbedding(
+                        config.headDimension(), config.ropeDimensions(), config.ropeBase());
         queryWidth = config.heads() * config.headDimension();
         keyWidth = config.kvHeads() * config.headDimension();
         projectedWidth = queryWidth + 2 * keyWidth;
@@ -86,7 +88,7 @@ final class LlamaForward {
         int rows = step.rows();
         rowWork(rows, embedWork);
         for (layer = 0; layer < config.layers(); layer++) {
-            LlamaWeights.Layer w = layout.layers().get(layer);
+            LlamaLayout.Layer w = layout.layers().get(layer);
             normalise(rows, w.attentionNorm());
             multiply.run(w.queryKeyValue(), weights, input, projected, projectedWidth);
             rowWork(rows, cacheWork);
@@ -105,7 +107,7 @@ final class LlamaForward {
         return rows;
     }
 
-    private void feedForward(int rows, LlamaWeights.Layer w) {
+    private void feedForward(int rows, LlamaLayout.Layer w) {
         input.reshape(rows, queryWidth);
         rowWork(rows, blockWork);
         multiply.run(w.output(), weights, input, addend, config.embeddingLength());

@@ -18,16 +18,18 @@ public final class LlamaModel implements LanguageModel {
     private static final System.Logger LOG = System.getLogger("dormouse.model");
 
     private final ModelConfig config;
-    private final LlamaWeights layout;
+    private final LlamaLayout layout;
+    private final Kernels kernels;
     private final WeightLoader loader;
     private final ComputeThreads threads;
     private final LlamaForward forward;
 
     private LlamaModel(
-            ModelConfig config, GgufFile file, LlamaWeights layout, Kernels kernels, int count) {
+            ModelConfig config, GgufFile file, LlamaWeights weights, Kernels kernels, int count) {
         this.config = config;
-        this.layout = layout;
-        loader = new WeightLoader(file, layout);
+        this.kernels = kernels;
+        layout = weights.layout();
+        loader = new WeightLoader(file, weights);
         threads = new ComputeThreads(count);
         forward = new LlamaForward(config, layout, kernels, threads);
     }
@@ -45,17 +47,17 @@ public final class LlamaModel implements LanguageModel {
 
     static LlamaModel open(GgufFile file, int threads, Kernels kernels) {
         ModelConfig config = LlamaConfig.read(file);
-        LlamaWeights layout = new LlamaWeights(file, config);
+        LlamaWeights weights = new LlamaWeights(file, config);
         boolean scalar = kernels instanceof ScalarKernels;
         LOG.log(
                 scalar ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
                 "opened model name=\"{0}\" weightBytes={1} kernels={2} threads={3}"
                         + (scalar ? "; start Java with --add-modules jdk.incubator.vector" : ""),
                 config.name(),
-                Long.toString(layout.lengthBytes()),
+                Long.toString(weights.layout().lengthBytes()),
                 kernels.name(),
                 threads);
-        return new LlamaModel(config, file, layout, kernels, threads);
+        return new LlamaModel(config, file, weights, kernels, threads);
     }
 
     @Override
@@ -82,6 +84,15 @@ public final class LlamaModel implements LanguageModel {
         requireWeights(weights);
         requireCache(kv);
         return forward.run(StepBatch.of(batch, config, kv), weights, kv);
+    }
+
+    /**
+     * Has the kernels compiled, by computing with a miniature of this model, so that the first real
+     * prompt need not wait for the JIT. Takes a second or two of one processor; touches no memory
+     * of the model's own, so that any thread may call it at any time, also beside {@link #forward}.
+     */
+    public void warmUp() {
+        Miniature.of(config, layout).compute(kernels);
     }
 
     private void requireWeights(MemorySegment weights) {

@@ -4,16 +4,17 @@ import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.gguf.TensorInfo;
 import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.PackedMatrix;
+import dev.dormouse.model.kernel.RowOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
 /**
- * The layout of a weight region: which tensor of the file goes where.
+ * Which tensor of a file goes where in a weight region.
  *
  * <p>Norms are vectors of floats; everything else is a {@link PackedMatrix}. The order is that of
- * the forward pass. All offsets are multiples of 64.
+ * the forward pass.
  */
 final class LlamaWeights {
     /** One tensor and its place in the region. */
@@ -21,49 +22,32 @@ final class LlamaWeights {
         TensorInfo tensor();
 
         /** A matrix, packed. */
-        record Matrix(TensorInfo tensor, PackedMatrix matrix) implements Part {}
+        record Matrix(TensorInfo tensor, RowOrder order, PackedMatrix packed) implements Part {}
 
         /** A vector of floats, copied. */
         record Norm(TensorInfo tensor, long offset) implements Part {}
     }
 
-    /**
-     * The weights of a transformer layer; norms by their offset.
-     *
-     * @param queryKeyValue three matrices
-     * @param output the projection after attention
-     * @param gateUp two matrices
-     */
-    record Layer(
-            long attentionNorm,
-            List<PackedMatrix> queryKeyValue,
-            List<PackedMatrix> output,
-            long feedForwardNorm,
-            List<PackedMatrix> gateUp,
-            List<PackedMatrix> down) {}
-
     private final GgufFile file;
     private final List<Part> parts = new ArrayList<>();
     private final Set<String> used = new HashSet<>();
-    private final List<Layer> layers = new ArrayList<>();
-    private final PackedMatrix embedding;
-    private final long outputNorm;
-    private final List<PackedMatrix> head;
+    private final LlamaLayout layout;
     private long lengthBytes;
 
     LlamaWeights(GgufFile file, ModelConfig config) {
         this.file = file;
         int width = config.embeddingLength();
-        embedding = matrix("token_embd", config.vocabularySize(), width);
+        PackedMatrix embedding = matrix("token_embd", config.vocabularySize(), width);
+        List<LlamaLayout.Layer> layers = new ArrayList<>();
         for (int i = 0; i < config.layers(); i++) {
             layers.add(layer("blk." + i + ".", config));
         }
-        outputNorm = norm("output_norm", width);
-        head =
-                List.of(
-                        file.findTensor("output.weight").isPresent()
-                                ? matrix("output", config.vocabularySize(), width)
-                                : embedding);
+        long outputNorm = norm("output_norm", width);
+        PackedMatrix head =
+                file.findTensor("output.weight").isPresent()
+                        ? matrix("output", config.vocabularySize(), width)
+                        : embedding;
+        layout = new LlamaLayout(embedding, layers, outputNorm, List.of(head), lengthBytes);
         for (TensorInfo tensor : file.tensors()) {
             if (!used.contains(tensor.name())) {
                 throw new ModelException(
@@ -73,16 +57,17 @@ final class LlamaWeights {
         }
     }
 
-    private Layer layer(String prefix, ModelConfig config) {
+    private LlamaLayout.Layer layer(String prefix, ModelConfig config) {
         int width = config.embeddingLength();
         int queries = config.heads() * config.headDimension();
         int keys = config.kvHeads() * config.headDimension();
         int inner = config.feedForwardLength();
-        return new Layer(
+        RowOrder rotated = RowOrder.splitHalves(config.headDimension());
+        return new LlamaLayout.Layer(
                 norm(prefix + "attn_norm", width),
                 List.of(
-                        matrix(prefix + "attn_q", queries, width),
-                        matrix(prefix + "attn_k", keys, width),
+                        matrix(prefix + "attn_q", rotated, queries, width),
+                        matrix(prefix + "attn_k", rotated, keys, width),
                         matrix(prefix + "attn_v", keys, width)),
                 List.of(matrix(prefix + "attn_output", width, queries)),
                 norm(prefix + "ffn_norm", width),
@@ -93,9 +78,13 @@ final class LlamaWeights {
     }
 
     private PackedMatrix matrix(String name, int outputs, int inputs) {
+        return matrix(name, RowOrder.AS_STORED, outputs, inputs);
+    }
+
+    private PackedMatrix matrix(String name, RowOrder order, int outputs, int inputs) {
         TensorInfo tensor = tensor(name, List.of((long) inputs, (long) outputs));
         PackedMatrix matrix = new PackedMatrix(tensor.type(), outputs, inputs, lengthBytes);
-        parts.add(new Part.Matrix(tensor, matrix));
+        parts.add(new Part.Matrix(tensor, order, matrix));
         lengthBytes += matrix.lengthBytes();
         return matrix;
     }
@@ -124,33 +113,13 @@ final class LlamaWeights {
         return tensor;
     }
 
-    /** Bytes of the region; a multiple of 64. */
-    long lengthBytes() {
-        return lengthBytes;
+    /** Where everything lies. */
+    LlamaLayout layout() {
+        return layout;
     }
 
     /** All tensors, in the order of the region, which they fill without a gap. */
     List<Part> parts() {
         return parts;
-    }
-
-    /** The token embedding. */
-    PackedMatrix embedding() {
-        return embedding;
-    }
-
-    /** The transformer layers. */
-    List<Layer> layers() {
-        return layers;
-    }
-
-    /** Where the last norm starts. */
-    long outputNorm() {
-        return outputNorm;
-    }
-
-    /** The projection to logits; the embedding where the file has none of its own. */
-    List<PackedMatrix> head() {
-        return head;
     }
 }

@@ -1,18 +1,23 @@
 package dev.dormouse.model;
 
 /**
- * Rotates pairs of neighbouring elements by angles that grow with the position.
+ * Rotates pairs of elements, one of each half of a head, by angles that grow with the position.
  *
- * <p>This is llama.cpp's "NORM" order: a GGUF file of the Llama architecture holds query and key
- * rows permuted for it. Angles are computed in double precision by {@link StrictMath}, so they are
- * the same on every machine.
+ * <p>This is the order of the models' authors, in which vLLM caches keys, too ("NeoX"). Angles are
+ * computed in double precision by {@link StrictMath}, so they are the same on every machine.
  */
 final class RotaryEmbedding {
+    private final int half;
     private final double[] frequencies;
     private float[] cosines = new float[0];
     private float[] sines = new float[0];
 
-    RotaryEmbedding(int dimensions, float base) {
+    /**
+     * @param headDimension elements per head
+     * @param dimensions how many of them are rotated, at most all
+     */
+    RotaryEmbedding(int headDimension, int dimensions, float base) {
+        half = headDimension / 2;
         frequencies = new double[dimensions / 2];
         for (int i = 0; i < frequencies.length; i++) {
             frequencies[i] = StrictMath.pow(base, -2.0 * i / dimensions);
@@ -43,10 +48,10 @@ final class RotaryEmbedding {
         for (int i = 0; i < frequencies.length; i++) {
             float cosine = cosines[angles + i];
             float sine = sines[angles + i];
-            float first = values[offset + 2 * i];
-            float second = values[offset + 2 * i + 1];
-            values[offset + 2 * i] = first * cosine - second * sine;
-            values[offset + 2 * i + 1] = first * sine + second * cosine;
+            float first = values[offset + i];
+            float second = values[offset + half + i];
+            values[offset + i] = first * cosine - second * sine;
+            values[offset + half + i] = first * sine + second * cosine;
         }
     }
 }

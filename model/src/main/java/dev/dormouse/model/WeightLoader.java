@@ -32,7 +32,7 @@ final class WeightLoader {
         for (LlamaWeights.Part part : weights.parts()) {
             switch (part) {
                 case LlamaWeights.Part.Norm norm -> pieces.add(new Piece(norm, 0, 0));
-                case LlamaWeights.Part.Matrix(var tensor, var matrix) -> split(part, matrix);
+                case LlamaWeights.Part.Matrix matrix -> split(part, matrix.packed());
             }
         }
     }
@@ -86,10 +86,10 @@ final class WeightLoader {
                 switch (piece.part) {
                     case LlamaWeights.Part.Norm norm ->
                             target.asSlice(norm.offset(), source.byteSize()).copyFrom(source);
-                    case LlamaWeights.Part.Matrix(var tensor, var matrix) -> {
+                    case LlamaWeights.Part.Matrix(var tensor, var order, var matrix) -> {
                         int end = piece.firstPanel + piece.panels;
                         for (int panel = piece.firstPanel; panel < end; panel++) {
-                            packer.pack(source, matrix, target, panel);
+                            packer.pack(source, order, matrix, target, panel);
                         }
                         long first = matrix.blockOffset(piece.firstPanel, 0);
                         yield target.asSlice(first, matrix.blockOffset(end, 0) - first);

@@ -41,13 +41,13 @@ record CaseResult(
         return complaints.isEmpty();
     }
 
-    /** The same row with more complaints. */
-    CaseResult withComplaints(List<String> more) {
+    /** The same row with more outputs compared, and more complaints. */
+    CaseResult plus(int moreChecked, int moreEqual, List<String> moreComplaints) {
         return new CaseResult(
                 name,
                 cycles,
-                checked,
-                equal,
+                checked + moreChecked,
+                equal + moreEqual,
                 awakeMiB,
                 asleepMiB,
                 wokenMiB,
@@ -57,6 +57,6 @@ record CaseResult(
                 handshakesPerWake,
                 firstRequestMillis,
                 controlMillis,
-                Stream.concat(complaints.stream(), more.stream()).toList());
+                Stream.concat(complaints.stream(), moreComplaints.stream()).toList());
     }
 }

@@ -23,17 +23,20 @@ final class Demo {
 
     DemoReport run() {
         List<String> prompts = DemoPrompts.first(options.prompts());
-        progress.say("starting an engine that never sleeps");
-        Oracle oracle;
-        String model;
-        try (ChildProcess process = Fleet.startOracle(options, logs)) {
-            Endpoint engine = new Endpoint("oracle", process.awaitReady());
-            model = Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();
-            progress.say("asking it " + prompts.size() + " prompts of " + model);
-            oracle = Oracle.ask(engine, prompts, options.tokens());
-        }
-        progress.say("starting prefill engine, decode engine and router");
-        try (Fleet fleet = Fleet.start(options, logs)) {
+        progress.say(
+                "starting prefill engine, decode engine and router, and an engine that never sleeps");
+        try (ChildProcess alone = Fleet.startOracle(options, logs);
+                Fleet fleet = Fleet.start(options, logs)) {
+            Endpoint engine = new Endpoint("oracle", alone.awaitReady());
+            String model =
+                    Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();
+            progress.say(
+                    "asking the engine that never sleeps "
+                            + prompts.size()
+                            + " prompts of "
+                            + model);
+            Oracle oracle = Oracle.ask(engine, prompts, options.tokens());
+            alone.close();
             return run(fleet, oracle, model);
         }
     }
@@ -110,40 +113,39 @@ final class Demo {
         EngineUnderTest prefill = fleet.prefill();
         int requests = oracle.prompts().size() * LOAD_ROUNDS;
         Judgement underLoad = new Judgement();
-        CaseResult after =
-                new SleepCase(
-                                "sleep-under-load",
-                                fleet,
-                                oracle,
-                                List.of(prefill),
-                                options.kvCacheMiB(),
-                                controlMillis)
-                        .withBackground(requests)
-                        .run(
-                                1,
-                                new SleepCase.Cycle() {
-                                    private final Load load =
-                                            new Load(
-                                                    fleet.router(),
-                                                    oracle,
-                                                    requests,
-                                                    LOAD_CONCURRENCY);
+        try (Load load = new Load(fleet.router(), oracle, requests, LOAD_CONCURRENCY)) {
+            CaseResult after =
+                    new SleepCase(
+                                    "sleep-under-load",
+                                    fleet,
+                                    oracle,
+                                    List.of(prefill),
+                                    options.kvCacheMiB(),
+                                    controlMillis)
+                            .withBackground(requests)
+                            .run(1, underLoad(prefill, load, requests, underLoad), progress);
+            return after.plus(requests, load.await().equal(), underLoad.complaints());
+        }
+    }
 
-                                    @Override
-                                    public void sleep() {
-                                        prefill.sleep(1, "wait");
-                                    }
+    private SleepCase.Cycle underLoad(
+            EngineUnderTest prefill, Load load, int requests, Judgement judgement) {
+        return new SleepCase.Cycle() {
+            @Override
+            public void sleep() {
+                load.start();
+                prefill.sleep(1, "wait");
+            }
 
-                                    @Override
-                                    public void wake() {
-                                        pause();
-                                        prefill.wake();
-                                        underLoad.errors(load.awaitErrors(), requests);
-                                        load.close();
-                                    }
-                                },
-                                progress);
-        return after.withComplaints(underLoad.complaints());
+            @Override
+            public void wake() {
+                pause();
+                prefill.wake();
+                Load.Outcome outcome = load.await();
+                judgement.errors(outcome.failed(), requests);
+                judgement.outputs(requests - outcome.failed(), outcome.equal());
+            }
+        };
     }
 
     private void pause() {

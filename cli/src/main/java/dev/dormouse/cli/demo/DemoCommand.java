@@ -30,21 +30,21 @@ import picocli.CommandLine.Spec;
             "1:Something is wrong; the report says what."
         })
 public final class DemoCommand implements Callable<Integer> {
-    private static final int QUICK_PROMPTS = 3;
-    private static final int QUICK_TOKENS = 12;
+    private static final int QUICK_PROMPTS = 2;
+    private static final int QUICK_TOKENS = 8;
 
     @Spec private CommandSpec spec;
 
     @Option(
             names = "--prompts",
             paramLabel = "N",
-            description = "Prompts per check (default: 10; quick: 3).")
+            description = "Prompts per check (default: 10; quick: 2).")
     private @Nullable Integer prompts;
 
     @Option(
             names = "--tokens",
             paramLabel = "N",
-            description = "Tokens per output (default: 24; quick: 12).")
+            description = "Tokens per output (default: 24; quick: 8).")
     private @Nullable Integer tokens;
 
     @Option(
@@ -106,7 +106,7 @@ public final class DemoCommand implements Callable<Integer> {
                         "--prompts",
                         prompts,
                         quick ? QUICK_PROMPTS : 10,
-                        3,
+                        2,
                         DemoPrompts.available()),
                 within("--tokens", tokens, quick ? QUICK_TOKENS : 24, 1, 256),
                 within("--cycles", cycles, quick ? 1 : 3, 1, 1000),

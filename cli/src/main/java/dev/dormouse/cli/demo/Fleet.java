@@ -45,7 +45,7 @@ final class Fleet implements AutoCloseable {
 
     /** An engine alone, which computes everything by itself and never sleeps. */
     static ChildProcess startOracle(DemoOptions options, Path logs) {
-        return ChildProcess.start("oracle", logs, serve(options, "both"));
+        return ChildProcess.start("oracle", logs, serve(options));
     }
 
     EngineUnderTest prefill() {
@@ -71,9 +71,11 @@ final class Fleet implements AutoCloseable {
     }
 
     private static List<String> prefillArguments(DemoOptions options) {
-        List<String> arguments = serve(options, "prefill");
+        List<String> arguments = serve(options);
         arguments.addAll(
                 List.of(
+                        "--role",
+                        "prefill",
                         "--side-channel-port",
                         "0",
                         "--enable-sleep-mode",
@@ -83,9 +85,11 @@ final class Fleet implements AutoCloseable {
 
     /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
     private static List<String> decodeArguments(DemoOptions options) {
-        List<String> arguments = serve(options, "decode");
+        List<String> arguments = serve(options);
         arguments.addAll(
                 List.of(
+                        "--role",
+                        "decode",
                         "--side-channel-port",
                         "0",
                         "--enable-sleep-mode",
@@ -93,12 +97,10 @@ final class Fleet implements AutoCloseable {
         return arguments;
     }
 
-    private static List<String> serve(DemoOptions options, String role) {
+    private static List<String> serve(DemoOptions options) {
         return new ArrayList<>(
                 List.of(
                         "serve",
-                        "--role",
-                        role,
                         "--port",
                         "0",
                         "--kv-cache-memory",

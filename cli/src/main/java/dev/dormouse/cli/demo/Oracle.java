@@ -19,6 +19,11 @@ record Oracle(List<String> prompts, int tokens, List<List<Integer>> answers) {
         return new Oracle(prompts, tokens, answers);
     }
 
+    /** Asks for one prompt, and compares. */
+    boolean answersEqually(Endpoint engine, int index) {
+        return engine.complete(prompts.get(index), tokens).tokens().equals(answers.get(index));
+    }
+
     /**
      * One pass over all prompts.
      *

@@ -35,7 +35,9 @@ final class ServedModel implements AutoCloseable {
                         : options.threads;
         GgufFile file = GgufFile.open(path);
         try {
-            return new ServedModel(file, LlamaModel.open(file, threads));
+            LlamaModel model = LlamaModel.open(file, threads);
+            Thread.ofPlatform().daemon().name("dormouse-warm-up").start(model::warmUp);
+            return new ServedModel(file, model);
         } catch (RuntimeException e) {
             file.close();
             throw e;

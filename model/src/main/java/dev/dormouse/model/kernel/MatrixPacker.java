@@ -29,9 +29,15 @@ public final class MatrixPacker {
      * Packs one panel.
      *
      * @param tensor the tensor's rows as they are in the file
+     * @param order which of them is which output
      * @param weights the weight region
      */
-    public void pack(MemorySegment tensor, PackedMatrix matrix, MemorySegment weights, int panel) {
+    public void pack(
+            MemorySegment tensor,
+            RowOrder order,
+            PackedMatrix matrix,
+            MemorySegment weights,
+            int panel) {
         int rowBytes = Math.multiplyExact(matrix.blocks(), matrix.outputBlockBytes());
         int firstOutput = panel * PANEL;
         int outputs = Math.min(PANEL, matrix.outputs() - firstOutput);
@@ -40,8 +46,10 @@ public final class MatrixPacker {
             rows = new byte[panelBytes];
             packed = new byte[panelBytes];
         }
-        long source = (long) firstOutput * rowBytes;
-        MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, rows, 0, outputs * rowBytes);
+        for (int n = 0; n < outputs; n++) {
+            long source = (long) order.row(firstOutput + n) * rowBytes;
+            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, rows, n * rowBytes, rowBytes);
+        }
         Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
         for (int block = 0; block < matrix.blocks(); block++) {
             packBlock(matrix, block, rowBytes);

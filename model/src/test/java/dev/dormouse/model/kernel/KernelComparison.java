@@ -207,6 +207,7 @@ public final class KernelComparison {
                                 new MatrixPacker()
                                         .pack(
                                                 MemorySegment.ofArray(tensor),
+                                                RowOrder.AS_STORED,
                                                 matrix,
                                                 weights,
                                                 panel);

@@ -53,7 +53,12 @@ final class MatrixMultiplyTest {
         MatrixPacker packer = new MatrixPacker();
         for (int i = 0; i < types.size(); i++) {
             for (int panel = 0; panel < matrices.get(i).panels(); panel++) {
-                packer.pack(MemorySegment.ofArray(tensors.get(i)), matrices.get(i), weights, panel);
+                packer.pack(
+                        MemorySegment.ofArray(tensors.get(i)),
+                        RowOrder.AS_STORED,
+                        matrices.get(i),
+                        weights,
+                        panel);
             }
         }
         return new Packed(matrices, tensors, weights);
@@ -166,8 +171,8 @@ final class MatrixMultiplyTest {
             MemorySegment weights = arena.allocate(matrix.lengthBytes(), 64);
             weights.fill((byte) 0xEE);
             MatrixPacker packer = new MatrixPacker();
-            packer.pack(MemorySegment.ofArray(tensor), matrix, weights, 0);
-            packer.pack(MemorySegment.ofArray(tensor), matrix, weights, 1);
+            packer.pack(MemorySegment.ofArray(tensor), RowOrder.AS_STORED, matrix, weights, 0);
+            packer.pack(MemorySegment.ofArray(tensor), RowOrder.AS_STORED, matrix, weights, 1);
             float[] heads = new float[2 * Kernels.TILE];
             Kernels.best().heads(matrix, weights, matrix.blockOffset(1, 0), heads);
             assertThat(heads[0]).isNotZero();
