@@ -2,6 +2,7 @@ package dev.dormouse.cli;
 
 import dev.dormouse.cli.bench.BenchCommand;
 import dev.dormouse.cli.demo.DemoCommand;
+import dev.dormouse.cli.demo.RehearseCommand;
 import dev.dormouse.cli.doctor.Doctor;
 import dev.dormouse.cli.route.RouteCommand;
 import dev.dormouse.cli.serve.ServeCommand;
@@ -26,6 +27,7 @@ import picocli.CommandLine.Spec;
             DemoCommand.class,
             BenchCommand.class,
             Doctor.class,
+            RehearseCommand.class,
             VersionCommand.class,
             HelpCommand.class
         },

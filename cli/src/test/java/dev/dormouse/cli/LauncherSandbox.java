@@ -44,11 +44,27 @@ final class LauncherSandbox implements AutoCloseable {
                     "sleep",
                     "sort",
                     "tail",
+                    "timeout",
                     "uname",
                     "xargs");
 
     /** Prints how it was called, a line per argument. */
     private static final String ECHO_JAVA = "echo \"java=$0\"; printf '%s\\n' \"$@\"";
+
+    /** Leaves a cache as the JVM does, unless the sandbox has a file {@code rehearsal-fails}. */
+    private static final String FAKE_REHEARSAL =
+            """
+            if [[ ${@: -1} == rehearse ]]; then
+                printf '%s\\n' "$@" > @/rehearsal.options
+                echo $$ >> @/rehearsal.pids
+                [[ ! -e @/rehearsal-fails ]] || exit 1
+                while [[ -e @/rehearsal-waits ]]; do sleep 0.05; done
+                for argument; do
+                    [[ $argument == -XX:AOTCacheOutput=* ]] && echo x > "${argument#*=}"
+                done
+                exit 0
+            fi
+            """;
 
     private static final String FAKE_BUILD =
             """
@@ -156,7 +172,7 @@ final class LauncherSandbox implements AutoCloseable {
     void jdk(String path, String version, String java) throws IOException {
         write(path + "/release", "IMPLEMENTOR=\"Test\"\nJAVA_VERSION=\"" + version + "\"\n");
         script(path + "/bin/javac", "");
-        script(path + "/bin/java", java);
+        script(path + "/bin/java", FAKE_REHEARSAL + java);
     }
 
     /**

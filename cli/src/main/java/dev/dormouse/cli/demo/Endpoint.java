@@ -88,6 +88,15 @@ final class Endpoint {
         return handedOver;
     }
 
+    /** A streamed answer to a chat message: its events, as they came. */
+    String chat(String message, int tokens) {
+        ObjectNode body = Json.MAPPER.createObjectNode();
+        body.putArray("messages").addObject().put("role", "user").put("content", message);
+        body.put("max_tokens", tokens);
+        body.put("stream", true);
+        return send(request("/v1/chat/completions", body)).body();
+    }
+
     /** Posts without a body, as the control endpoints take it. */
     JsonNode post(String path) {
         return post(path, Json.MAPPER.createObjectNode());
@@ -104,7 +113,8 @@ final class Endpoint {
         return exchange(request("/v1/completions", body)).statusCode();
     }
 
-    private JsonNode post(String path, JsonNode body) {
+    /** Posts JSON. */
+    JsonNode post(String path, JsonNode body) {
         return Json.parse(send(request(path, body)).body());
     }
 

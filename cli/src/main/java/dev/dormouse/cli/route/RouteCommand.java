@@ -71,15 +71,20 @@ public final class RouteCommand implements Callable<Integer> {
         if (exitWithParent) {
             ExitWithParent.watch();
         }
-        RouterConfig.Builder builder = RouterConfig.builder().host(host).port(port);
-        prefill.forEach(builder::prefillEngine);
-        decode.forEach(builder::decodeEngine);
-        Router router = Router.start(builder.build());
+        Router router = start();
         Termination termination = Termination.closing(router);
         System.out.printf(
                 "Listening on http://%s:%d (router, prefill %s, decode %s)%n",
                 host, router.port(), prefill, decode);
         termination.await();
         return 0;
+    }
+
+    /** Starts the router that the options describe. */
+    public Router start() {
+        RouterConfig.Builder builder = RouterConfig.builder().host(host).port(port);
+        prefill.forEach(builder::prefillEngine);
+        decode.forEach(builder::decodeEngine);
+        return Router.start(builder.build());
     }
 }

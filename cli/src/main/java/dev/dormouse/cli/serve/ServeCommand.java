@@ -2,12 +2,7 @@ package dev.dormouse.cli.serve;
 
 import dev.dormouse.cli.ExitWithParent;
 import dev.dormouse.cli.Termination;
-import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
-import dev.dormouse.server.EngineServer;
-import dev.dormouse.server.ModelText;
-import dev.dormouse.server.ServerConfig;
-import java.time.Clock;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -46,33 +41,21 @@ public final class ServeCommand implements Callable<Integer> {
         if (options.exitWithParent) {
             ExitWithParent.watch();
         }
+        ServingEngine engine = start();
+        Termination termination = Termination.closing(engine);
+        announce(engine.info(), engine.port());
+        termination.await();
+        return 0;
+    }
+
+    /** Starts the engine that the options describe; returns when it serves. */
+    public ServingEngine start() {
         if (options.model == null) {
             throw new ParameterException(
                     spec.commandLine(),
                     "no model: give --model FILE, or start through ./dormouse, which fetches the default one");
         }
-        ServedModel served = ServedModel.open(options.model, options);
-        Engine engine = served.startEngine(options);
-        EngineServer server;
-        try {
-            server =
-                    EngineServer.start(
-                            new ServerConfig(
-                                    options.host,
-                                    options.port,
-                                    ServerConfig.DEFAULT_MAX_BODY_BYTES),
-                            engine,
-                            new ModelText(served.tokenizer(), served.chatTemplate()),
-                            Clock.systemUTC(),
-                            System::nanoTime);
-        } catch (RuntimeException e) {
-            engine.close();
-            throw e;
-        }
-        Termination termination = Termination.closing(server, engine, served);
-        announce(engine.info(), server.port());
-        termination.await();
-        return 0;
+        return ServingEngine.start(ServedModel.open(options.model, options), options);
     }
 
     private void announce(EngineInfo info, int port) {

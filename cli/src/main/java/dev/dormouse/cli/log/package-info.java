@@ -1,0 +1,5 @@
+/** What the log looks like. */
+@NullMarked
+package dev.dormouse.cli.log;
+
+import org.jspecify.annotations.NullMarked;

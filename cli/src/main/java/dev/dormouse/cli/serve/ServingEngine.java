@@ -1,0 +1,65 @@
+package dev.dormouse.cli.serve;
+
+import dev.dormouse.engine.Engine;
+import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.server.EngineServer;
+import dev.dormouse.server.ModelText;
+import dev.dormouse.server.ServerConfig;
+import java.time.Clock;
+
+/** An engine with its HTTP server and its model file. */
+public final class ServingEngine implements AutoCloseable {
+    private final ServedModel model;
+    private final Engine engine;
+    private final EngineServer server;
+
+    private ServingEngine(ServedModel model, Engine engine, EngineServer server) {
+        this.model = model;
+        this.engine = engine;
+        this.server = server;
+    }
+
+    /** Returns when it serves. The model is its own from the call on. */
+    static ServingEngine start(ServedModel model, ServeOptions options) {
+        try {
+            Engine engine = model.startEngine(options);
+            try {
+                return new ServingEngine(model, engine, serve(model, engine, options));
+            } catch (RuntimeException e) {
+                engine.close();
+                throw e;
+            }
+        } catch (RuntimeException e) {
+            model.close();
+            throw e;
+        }
+    }
+
+    private static EngineServer serve(ServedModel model, Engine engine, ServeOptions options) {
+        return EngineServer.start(
+                new ServerConfig(options.host, options.port, ServerConfig.DEFAULT_MAX_BODY_BYTES),
+                engine,
+                new ModelText(model.tokenizer(), model.chatTemplate()),
+                Clock.systemUTC(),
+                System::nanoTime);
+    }
+
+    EngineInfo info() {
+        return engine.info();
+    }
+
+    /** The port that its HTTP server listens on. */
+    public int port() {
+        return server.port();
+    }
+
+    /** Closes the server, then the engine, then the model file, also when one of them fails. */
+    @Override
+    public void close() {
+        try (model;
+                engine;
+                server) {
+            // In the reverse order of this list.
+        }
+    }
+}
