@@ -11,6 +11,8 @@ import dev.dormouse.model.KvCacheShape;
 import dev.dormouse.model.LanguageModel;
 import dev.dormouse.model.tokenizer.IncrementalDecoder;
 import dev.dormouse.model.tokenizer.Tokenizer;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Wires and starts engines. */
 public final class Engines {
+    private static final Logger LOG = System.getLogger("dormouse.engine");
+
     private Engines() {}
 
     /**
@@ -129,7 +133,9 @@ public final class Engines {
         Lobby lobby = new Lobby();
         StatisticsBoard statistics =
                 new StatisticsBoard(
-                        () -> snapshot(scheduler, lobby, remote, blocks, counters, scheduling));
+                        () -> snapshot(scheduler, lobby, remote, blocks, counters, scheduling),
+                        new TransferLog(
+                                surroundings.nanoClock(), line -> LOG.log(Level.INFO, line)));
         SleepCoordinator coordinator =
                 new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
         Lifecycle life = new Lifecycle(scheduler, coordinator, config.holdRequestsWhileAsleep());

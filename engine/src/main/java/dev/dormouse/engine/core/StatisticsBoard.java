@@ -17,15 +17,18 @@ final class StatisticsBoard {
     private final Deque<EngineStatistics.TransitionSample> transitionSamples = new ArrayDeque<>();
     private TransferStatistics transfers = TransferStatistics.NONE;
     private final Supplier<Snapshot> source;
+    private final TransferLog log;
     private Snapshot snapshot;
 
     /**
      * A board with the figures of now.
      *
      * @param source asked on the engine's thread
+     * @param log told of every transfer
      */
-    StatisticsBoard(Supplier<Snapshot> source) {
+    StatisticsBoard(Supplier<Snapshot> source, TransferLog log) {
         this.source = source;
+        this.log = log;
         this.snapshot = source.get();
     }
 
@@ -49,6 +52,7 @@ final class StatisticsBoard {
     /** Takes the figures of now, on the engine's thread. Before a client is told of an end. */
     synchronized void refresh() {
         snapshot = source.get();
+        log.flush();
     }
 
     synchronized void add(TransferStatistics interval) {
@@ -56,6 +60,7 @@ final class StatisticsBoard {
             addBounded(transferSamples, sample);
         }
         transfers = withoutSamples(transfers.plus(interval));
+        log.add(interval);
     }
 
     synchronized void addTransition(String operation, double seconds) {

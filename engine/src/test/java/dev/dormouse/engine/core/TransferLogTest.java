@@ -1,0 +1,49 @@
+package dev.dormouse.engine.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.dormouse.connector.TransferStatistics;
+import dev.dormouse.connector.TransferStatistics.TransferSample;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+final class TransferLogTest {
+    private final List<String> lines = new ArrayList<>();
+    private long nanos;
+    private final TransferLog log = new TransferLog(() -> nanos, lines::add);
+
+    private static TransferStatistics oneTransfer() {
+        return new TransferStatistics(
+                List.of(new TransferSample(0.01, 0.001, 1 << 20, 30)), 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+
+    private void pass(Duration time) {
+        nanos += time.toNanos();
+        log.flush();
+    }
+
+    @Test
+    void aLineSumsUpTenSeconds() {
+        log.add(oneTransfer());
+        pass(Duration.ofSeconds(9));
+        log.add(oneTransfer());
+        assertThat(lines).isEmpty();
+        pass(Duration.ofSeconds(1));
+        assertThat(lines)
+                .singleElement()
+                .asString()
+                .startsWith("KV Transfer metrics: Num successful transfers=2, ");
+    }
+
+    @Test
+    void nothingIsSaidWhereNothingHappened() {
+        log.add(TransferStatistics.NONE);
+        pass(Duration.ofHours(1));
+        log.add(oneTransfer());
+        pass(Duration.ofSeconds(10));
+        pass(Duration.ofHours(1));
+        assertThat(lines).hasSize(1);
+    }
+}
