@@ -104,7 +104,8 @@ final class Endpoint {
         return exchange(request("/v1/completions", body)).statusCode();
     }
 
-    private JsonNode post(String path, JsonNode body) {
+    /** Posts JSON. */
+    JsonNode post(String path, JsonNode body) {
         return Json.parse(send(request(path, body)).body());
     }
 
