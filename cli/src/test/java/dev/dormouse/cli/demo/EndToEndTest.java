@@ -153,7 +153,8 @@ class EndToEndTest {
         requireServing(); // so that the decode engine knows the engine that will be gone
         JsonNode orphan = fleet.prefill().prefill(PROMPT);
         CompletableFuture<Endpoint.Completion> request =
-                CompletableFuture.supplyAsync(() -> fleet.router().complete(OTHER_LONG_PROMPT, TOKENS));
+                CompletableFuture.supplyAsync(
+                        () -> fleet.router().complete(OTHER_LONG_PROMPT, TOKENS));
         Await.until(
                 "the prefill engine computing",
                 LiveFleet.LIMIT,
@@ -180,6 +181,7 @@ class EndToEndTest {
 
     @Test
     void aDecodeEngineKilledAtWorkEndsItsStreamsAndServesAgainOnceRestarted() throws Exception {
+        double expired = LiveFleet.metric(fleet.prefill(), EXPIRED);
         fleet.prefill().prefill(PROMPT); // what it would have read next
         ObjectNode body = Json.MAPPER.createObjectNode();
         body.put("prompt", PROMPT).put("max_tokens", 300).put("temperature", 0);
@@ -202,6 +204,7 @@ class EndToEndTest {
         // The other engine lives, and lets go what nobody will read.
         assertThat(fleet.prefill().complete(PROMPT, TOKENS).tokens()).isEqualTo(alone);
         awaitNothingHeld();
+        assertThat(LiveFleet.metric(fleet.prefill(), EXPIRED)).isEqualTo(expired + 1);
 
         fleet.restartDecode();
         requireServing();
@@ -285,7 +288,7 @@ class EndToEndTest {
         assertThatThrownBy(() -> fleet.router().complete(LONG_PROMPT, TOKENS))
                 .isInstanceOf(DemoFailure.class)
                 .hasMessageContaining("router answered /v1/completions with 400")
-                .hasMessageContaining("shorten the prompt");
+                .hasMessageContaining("the model's length is 512 tokens"); // the decode engine's
         awaitNothingHeld();
         assertThat(LiveFleet.metric(fleet.prefill(), EXPIRED)).isEqualTo(expired);
     }

@@ -43,7 +43,7 @@ class InterruptedDemoTest {
         command.add("-Djava.io.tmpdir=" + Files.createDirectory(directory.resolve("tmp")));
         command.addAll(
                 List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
-        command.addAll(List.of("demo", "--quick", "--kv-cache-mib", "64"));
+        command.addAll(List.of("demo", "--quick", "--tokens", "1", "--kv-cache-mib", "64"));
         ProcessBuilder builder =
                 new ProcessBuilder(command)
                         .redirectErrorStream(true)
@@ -59,17 +59,27 @@ class InterruptedDemoTest {
     }
 
     /**
-     * The first two leave the demonstration the time to tidy up its folder.
+     * Signals a demonstration that has come so far.
      *
      * @param target what kill(1) gets before the process id: {@code -} for the whole group
-     * @param log whose process shall serve before the signal
+     * @param count processes of the demonstration that run by then
+     * @param log whose process is the latest of them
+     * @param said what its log says by then
      */
     @ParameterizedTest
-    @CsvSource({"INT, -, router", "TERM, '', oracle", "KILL, '', oracle"})
-    void leavesNothingBehind(String signal, String target, String log) throws Exception {
-        Await.until("the demonstration's " + log, LIMIT, () -> isServing(log), this::output);
+    @CsvSource({
+        "INT, -, 4, router, Listening on",
+        "TERM, '', 2, oracle, Listening on",
+        "KILL, '', 2, oracle, ''"
+    })
+    void leavesNothingBehind(String signal, String target, int count, String log, String said)
+            throws Exception {
+        Await.until(
+                "the demonstration's " + log,
+                LIMIT,
+                () -> hasSaid(log, said) && running().size() == count,
+                this::stillRunning);
         Set<Long> processes = running();
-        assertThat(processes).hasSize(log.equals("router") ? 4 : 2).contains(demo.pid());
         Set<Path> sharedFiles = sharedFiles(processes);
 
         Process kill =
@@ -82,15 +92,15 @@ class InterruptedDemoTest {
                 "the end of all processes", LIMIT, () -> running().isEmpty(), this::stillRunning);
         assertThat(sharedFiles).noneMatch(Files::exists);
         assertThat(sharedSegments(processes)).isEmpty();
-        if (!signal.equals("KILL")) {
+        if (!signal.equals("KILL")) { // which leaves no time to tidy up
             assertThat(directory.resolve("tmp")).isEmptyDirectory();
         }
     }
 
-    private boolean isServing(String name) {
+    private boolean hasSaid(String name, String text) {
         try (Stream<Path> files = Files.walk(directory)) {
             for (Path file : files.filter(f -> f.endsWith(name + ".log")).toList()) {
-                return Files.readString(file).contains("Listening on ");
+                return Files.readString(file).contains(text);
             }
             return false;
         } catch (IOException e) {

@@ -135,13 +135,14 @@ final class LiveFleet implements AutoCloseable {
         return process;
     }
 
-    /** The sum of a metric's samples. */
+    /** A metric that has one sample. */
     static double metric(Endpoint endpoint, String name) {
         return endpoint.get("/metrics")
                 .lines()
                 .filter(line -> line.startsWith(name + "{") || line.startsWith(name + " "))
                 .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-                .sum();
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no metric has the name " + name));
     }
 
     @Override
