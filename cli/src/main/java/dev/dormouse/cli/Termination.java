@@ -3,7 +3,7 @@ package dev.dormouse.cli;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
-/** Closes a process's parts in order when it is told to end (SIGTERM, SIGINT). */
+/** Closes a process's parts in order when it ends, by itself or by SIGTERM or SIGINT. */
 public final class Termination {
     private static final System.Logger LOG = System.getLogger("dormouse.cli");
 
@@ -11,7 +11,7 @@ public final class Termination {
 
     private Termination() {}
 
-    /** Closes these, the first first, when the process is told to end. */
+    /** Closes these, the first first, when the process ends. */
     public static Termination closing(AutoCloseable... parts) {
         Termination termination = new Termination();
         List<AutoCloseable> inOrder = List.of(parts);

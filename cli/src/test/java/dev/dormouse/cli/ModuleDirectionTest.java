@@ -23,8 +23,9 @@ class ModuleDirectionTest {
                     Map.entry(
                             "engine",
                             List.of("connector", "transport", "memory", "model", "foreign")),
-                    Map.entry("server", List.of("engine", "connector", "model")),
-                    Map.entry("router", List.of()));
+                    Map.entry("http", List.of()),
+                    Map.entry("server", List.of("engine", "connector", "model", "http")),
+                    Map.entry("router", List.of("http")));
 
     private static final JavaClasses CLASSES =
             new ClassFileImporter()

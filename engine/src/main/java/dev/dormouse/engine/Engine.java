@@ -1,5 +1,6 @@
 package dev.dormouse.engine;
 
+import dev.dormouse.connector.KvTransferParams;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -52,6 +53,15 @@ public interface Engine extends AutoCloseable {
      * @throws IllegalArgumentException if another request with this id is live
      */
     void submit(GenerationRequest request, GenerationListener listener);
+
+    /**
+     * Says that a request will not come: the engine that holds its prompt for this one is told, and
+     * need not wait for the end of its lease. For requests that are refused before {@link #submit},
+     * which does the same for those that it refuses itself. Asleep this does nothing.
+     *
+     * @param params the request's; ignored if they ask for no read
+     */
+    void decline(KvTransferParams params);
 
     /** Ends a request with {@link FinishReason#ABORT}; unknown or ended ids are ignored. */
     void abort(String requestId);

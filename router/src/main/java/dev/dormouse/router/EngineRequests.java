@@ -1,5 +1,7 @@
 package dev.dormouse.router;
 
+import dev.dormouse.http.ClientConnection;
+import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.RequestException;

@@ -1,5 +1,6 @@
 package dev.dormouse.router;
 
+import dev.dormouse.http.ClientConnection;
 import io.helidon.webserver.http.ServerResponse;
 import java.net.http.HttpRequest;
 

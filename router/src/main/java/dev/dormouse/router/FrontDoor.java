@@ -1,7 +1,7 @@
 package dev.dormouse.router;
 
+import dev.dormouse.http.ClientConnection;
 import io.helidon.http.HeaderNames;
-import io.helidon.http.HeaderValues;
 import io.helidon.http.HttpException;
 import io.helidon.http.Method;
 import io.helidon.http.RequestException;
@@ -32,15 +32,7 @@ final class FrontDoor implements Handler {
 
     @Override
     public void handle(ServerRequest request, ServerResponse response) {
-        ClientConnection client = ClientConnection.CURRENT.get();
-        response.whenSent(
-                () -> {
-                    if (request.headers().containsToken(HeaderValues.CONNECTION_CLOSE)) {
-                        client.endAfterThisRequest(false);
-                    } else if (response.headers().containsToken(HeaderValues.CONNECTION_CLOSE)) {
-                        client.endAfterThisRequest(true);
-                    }
-                });
+        ClientConnection.CURRENT.get().endIfAsked(request, response);
         try {
             dispatch(request, response);
         } catch (RequestException | HttpException | CloseConnectionException e) {

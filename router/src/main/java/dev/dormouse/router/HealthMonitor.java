@@ -1,5 +1,6 @@
 package dev.dormouse.router;
 
+import dev.dormouse.http.TimeLimits;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.http.HttpClient;

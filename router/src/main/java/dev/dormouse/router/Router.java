@@ -1,5 +1,7 @@
 package dev.dormouse.router;
 
+import dev.dormouse.http.ClientConnections;
+import dev.dormouse.http.TimeLimits;
 import io.helidon.http.DirectHandler;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Method;

@@ -1,5 +1,7 @@
 package dev.dormouse.router;
 
+import dev.dormouse.http.ClientConnection;
+import dev.dormouse.http.TimeLimits;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.ConnectException;

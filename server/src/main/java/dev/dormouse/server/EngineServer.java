@@ -2,8 +2,12 @@ package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.http.ClientConnection;
+import dev.dormouse.http.ClientConnections;
+import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
 import io.helidon.webserver.WebServer;
@@ -13,6 +17,7 @@ import io.helidon.webserver.http.ServerResponse;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.time.InstantSource;
 import java.util.UUID;
 import java.util.function.LongSupplier;
@@ -29,12 +34,19 @@ public final class EngineServer implements AutoCloseable {
     private static final io.helidon.http.HeaderName X_REQUEST_ID =
             HeaderNames.create("X-Request-Id");
 
+    /**
+     * For the next request on a connection too, so well above the time that clients keep idle
+     * connections, the JDK's 30 s: one that is closed under a request would lose it.
+     */
+    private static final Duration CLIENT_TIMEOUT = Duration.ofMinutes(5);
+
     private final Engine engine;
     private final ServerMetrics metrics;
     private final JobRunner runner;
     private final ControlHandlers control;
     private final Tokenizing tokenizing;
     private final InstantSource clock;
+    private final TimeLimits limits = new TimeLimits();
     private final WebServer server;
 
     private EngineServer(
@@ -56,6 +68,8 @@ public final class EngineServer implements AutoCloseable {
                         .shutdownHook(false)
                         // Without it a small piece waits for the client's delayed acknowledgement.
                         .connectionOptions(options -> options.tcpNoDelay(true))
+                        .protocolsDiscoverServices(false)
+                        .addConnectionSelector(new ClientConnections(limits, CLIENT_TIMEOUT))
                         .maxPayloadSize(config.maxBodyBytes())
                         .routing(routing -> route(routing, text))
                         .build()
@@ -98,13 +112,19 @@ public final class EngineServer implements AutoCloseable {
     @Override
     public void close() {
         server.stop();
+        limits.close();
         metrics.close();
     }
 
     private void route(HttpRouting.Builder routing, ModelText text) {
         CompletionsHandler completions = new CompletionsHandler(engine.info(), text.tokenizer());
         ChatHandler chat = new ChatHandler(engine.info(), text);
-        routing.post(
+        routing.addFilter(
+                        (chain, request, response) -> {
+                            ClientConnection.CURRENT.get().endIfAsked(request, response);
+                            chain.proceed();
+                        })
+                .post(
                         "/v1/completions",
                         (request, response) -> generate(completions, request, response))
                 .post(
@@ -158,7 +178,17 @@ public final class EngineServer implements AutoCloseable {
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        runner.run(source.job(RequestBody.parse(body(request)), requestId), response);
+        RequestBody body = RequestBody.parse(body(request));
+        Job job;
+        try {
+            job = source.job(body, requestId);
+        } catch (ApiException e) {
+            if (body.node("kv_transfer_params") instanceof ObjectNode params) {
+                engine.decline(KvTransferParams.of(params));
+            }
+            throw e;
+        }
+        runner.run(job, response);
     }
 
     private static String requestId(ServerRequest request) {

@@ -3,6 +3,8 @@ package dev.dormouse.server;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.http.ClientConnection;
+import io.helidon.webserver.CloseConnectionException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
@@ -17,10 +19,17 @@ import java.util.concurrent.LinkedBlockingQueue;
  */
 final class Generation implements AutoCloseable {
     private final Engine engine;
+    private final ClientConnection client;
     private final List<GenerationRequest> requests;
-    private final BlockingQueue<Arrival> arrivals = new LinkedBlockingQueue<>();
+    private final BlockingQueue<Message> arrivals = new LinkedBlockingQueue<>();
     private final List<Boolean> open = new ArrayList<>();
     private int openCount;
+
+    /** What {@link #next} waits for. */
+    sealed interface Message {
+        /** The client left: nobody wants the rest. */
+        record ClientLeft() implements Message {}
+    }
 
     /**
      * An event of one sequence.
@@ -28,16 +37,18 @@ final class Generation implements AutoCloseable {
      * @param index the sequence, in the order of the answer's choices
      * @param event what became of it
      */
-    record Arrival(int index, GenerationEvent event) {}
+    record Arrival(int index, GenerationEvent event) implements Message {}
 
-    private Generation(Engine engine, List<GenerationRequest> requests) {
+    private Generation(Engine engine, List<GenerationRequest> requests, ClientConnection client) {
         this.engine = engine;
+        this.client = client;
         this.requests = requests;
     }
 
-    /** Submits all sequences. */
-    static Generation start(Engine engine, List<GenerationRequest> requests) {
-        Generation generation = new Generation(engine, requests);
+    /** Submits all sequences for the client of a connection. */
+    static Generation start(
+            Engine engine, List<GenerationRequest> requests, ClientConnection client) {
+        Generation generation = new Generation(engine, requests, client);
         for (int i = 0; i < requests.size(); i++) {
             int index = i;
             generation.open.add(true);
@@ -45,6 +56,7 @@ final class Generation implements AutoCloseable {
             engine.submit(
                     requests.get(i), event -> generation.arrivals.add(new Arrival(index, event)));
         }
+        client.whenGone(() -> generation.arrivals.add(new Message.ClientLeft()));
         return generation;
     }
 
@@ -57,18 +69,23 @@ final class Generation implements AutoCloseable {
      * Waits for the next event of any sequence.
      *
      * @throws ApiException if a sequence failed
+     * @throws CloseConnectionException if the client left
      */
     Arrival next() throws InterruptedException {
-        Arrival arrival = arrivals.take();
-        switch (arrival.event()) {
-            case GenerationEvent.Tokens ignored -> {}
-            case GenerationEvent.Finished ignored -> ended(arrival.index());
-            case GenerationEvent.Failed failed -> {
-                ended(arrival.index());
-                throw ApiException.of(failed);
+        return switch (arrivals.take()) {
+            case Message.ClientLeft() -> throw new CloseConnectionException("client left");
+            case Arrival arrival -> {
+                switch (arrival.event()) {
+                    case GenerationEvent.Tokens ignored -> {}
+                    case GenerationEvent.Finished ignored -> ended(arrival.index());
+                    case GenerationEvent.Failed failed -> {
+                        ended(arrival.index());
+                        throw ApiException.of(failed);
+                    }
+                }
+                yield arrival;
             }
-        }
-        return arrival;
+        };
     }
 
     private void ended(int index) {
@@ -78,6 +95,7 @@ final class Generation implements AutoCloseable {
 
     @Override
     public void close() {
+        client.forgetWhenGone();
         for (int i = 0; i < requests.size(); i++) {
             if (open.get(i)) {
                 engine.abort(requests.get(i).id());

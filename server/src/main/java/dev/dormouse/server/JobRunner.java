@@ -9,6 +9,7 @@ import dev.dormouse.engine.GenerationEvent.Finished;
 import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
 import dev.dormouse.engine.GenerationEvent.Tokens;
 import dev.dormouse.engine.GenerationEvent.Usage;
+import dev.dormouse.http.ClientConnection;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger;
@@ -33,7 +34,8 @@ final class JobRunner {
     }
 
     void run(Job job, ServerResponse response) throws InterruptedException {
-        try (Generation generation = Generation.start(engine, job.requests());
+        try (Generation generation =
+                        Generation.start(engine, job.requests(), ClientConnection.CURRENT.get());
                 ServerMetrics.Timing timing = metrics.start()) {
             if (job.stream()) {
                 stream(job, generation, timing, response);

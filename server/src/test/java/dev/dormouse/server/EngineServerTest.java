@@ -23,7 +23,11 @@ import dev.dormouse.engine.TransitionRefusedException.Reason;
 import dev.dormouse.model.chat.ChatTemplate;
 import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.tokenizer.Tokenizer;
+import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -41,6 +45,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The HTTP surface over a scripted engine, with the default model's real tokenizer. */
 class EngineServerTest {
@@ -111,7 +116,7 @@ class EngineServerTest {
         }
         try {
             return client.send(builder.build(), HttpResponse.BodyHandlers.ofString());
-        } catch (java.io.IOException | InterruptedException e) {
+        } catch (IOException | InterruptedException e) {
             throw new AssertionError(method + " " + path + " was not answered", e);
         }
     }
@@ -531,27 +536,69 @@ class EngineServerTest {
                 .hasMessageContaining("--port");
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aClientThatLeavesEndsItsRequestEvenIfNothingIsComputed(boolean stream) throws Exception {
+        engine.script = request -> List.of();
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+            sendCompletion(socket, "{\"prompt\":\"x\",\"stream\":" + stream + "}");
+            Await.until("the request", () -> !engine.requests.isEmpty());
+            assertThat(engine.aborted).isEmpty();
+        }
+        Await.until("the abort", () -> !engine.aborted.isEmpty());
+        assertThat(engine.aborted).containsExactly(engine.requests.getFirst().id());
+    }
+
     @Test
     void aClientThatLeavesInMidStreamEndsItsRequest() throws Exception {
         engine.script = request -> List.of(new Tokens("a", List.of(1), List.of()));
-        try (java.net.Socket socket =
-                new java.net.Socket(java.net.InetAddress.getLoopbackAddress(), server.port())) {
-            String body = "{\"prompt\":\"x\",\"stream\":true}";
-            socket.getOutputStream()
-                    .write(
-                            ("POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "
-                                            + body.length()
-                                            + "\r\n\r\n"
-                                            + body)
-                                    .getBytes(StandardCharsets.US_ASCII));
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+            sendCompletion(socket, "{\"prompt\":\"x\",\"stream\":true}");
             assertThat(socket.getInputStream().read()).isEqualTo('H');
         }
-        dev.dormouse.testkit.Await.until(
-                "the abort",
-                () -> {
-                    engine.listeners.getFirst().onEvent(new Tokens("a", List.of(1), List.of()));
-                    return !engine.aborted.isEmpty();
-                });
+        Await.until("the abort", () -> !engine.aborted.isEmpty());
         assertThat(engine.aborted).containsExactly(engine.requests.getFirst().id());
+    }
+
+    @Test
+    void aConnectionThatShallCloseEndsAfterItsAnswer() throws Exception {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port())) {
+            socket.setSoTimeout(30_000);
+            socket.getOutputStream()
+                    .write(
+                            "GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                                    .getBytes(StandardCharsets.US_ASCII));
+            assertThat(
+                            new String(
+                                    socket.getInputStream().readAllBytes(),
+                                    StandardCharsets.US_ASCII))
+                    .startsWith("HTTP/1.1 200 ");
+        }
+    }
+
+    @Test
+    void aRefusedRequestsPromptIsDeclinedSoThatItsHolderLetsItGo() {
+        String params =
+                "\"kv_transfer_params\":{\"do_remote_prefill\":true,\"remote_request_id\":\"p\"}";
+        post(400, "/v1/completions", "{\"prompt\":\"x\",\"temperature\":-1," + params + "}");
+        post(404, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"other\"," + params + "}");
+        post(400, "/v1/chat/completions", "{\"messages\":3," + params + "}");
+        post(400, "/v1/completions", "{\"prompt\":\"x\",\"n\":2," + params + "}");
+        assertThat(engine.declined)
+                .hasSize(4)
+                .allSatisfy(declined -> assertThat(declined.remotePrefill()).isTrue());
+        post(400, "/v1/completions", "{\"prompt\":\"x\",\"temperature\":-1}");
+        post(400, "/v1/completions", "{\"prompt\":\"x\",\"kv_transfer_params\":3}");
+        post(200, "/v1/completions", "{\"prompt\":\"x\"," + params + "}");
+        assertThat(engine.declined).hasSize(4);
+        assertThat(engine.requests).hasSize(1);
+    }
+
+    private static void sendCompletion(Socket socket, String body) throws IOException {
+        String head =
+                "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: "
+                        + body.length()
+                        + "\r\n\r\n";
+        socket.getOutputStream().write((head + body).getBytes(StandardCharsets.US_ASCII));
     }
 }

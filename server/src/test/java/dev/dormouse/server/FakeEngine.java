@@ -1,5 +1,6 @@
 package dev.dormouse.server;
 
+import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
@@ -29,6 +30,7 @@ final class FakeEngine implements Engine {
 
     final List<GenerationRequest> requests = new CopyOnWriteArrayList<>();
     final List<GenerationListener> listeners = new CopyOnWriteArrayList<>();
+    final List<KvTransferParams> declined = new CopyOnWriteArrayList<>();
     final List<String> aborted = new CopyOnWriteArrayList<>();
     final List<String> transitions = new CopyOnWriteArrayList<>();
     volatile Function<GenerationRequest, List<GenerationEvent>> script = request -> List.of();
@@ -46,6 +48,11 @@ final class FakeEngine implements Engine {
         listeners.add(listener);
         requests.add(request);
         script.apply(request).forEach(listener::onEvent);
+    }
+
+    @Override
+    public void decline(KvTransferParams params) {
+        declined.add(params);
     }
 
     @Override

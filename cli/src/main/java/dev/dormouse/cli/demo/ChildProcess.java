@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One process of the demonstration: this JVM's own command, with another subcommand.
@@ -19,9 +20,12 @@ import java.util.regex.Pattern;
  * the parent is killed.
  */
 final class ChildProcess implements AutoCloseable {
-    /** What a serving process prints once it answers requests. */
+    /**
+     * What a serving process prints once it answers requests. The line may be seen half written:
+     * the address is whole once something follows it.
+     */
     private static final Pattern READY =
-            Pattern.compile("^Listening on (http://\\S+)", Pattern.MULTILINE);
+            Pattern.compile("^Listening on (http://\\S+) ", Pattern.MULTILINE);
 
     private static final Duration READY_LIMIT = Duration.ofSeconds(90);
     private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
@@ -64,9 +68,9 @@ final class ChildProcess implements AutoCloseable {
         long deadline = System.nanoTime() + READY_LIMIT.toNanos();
         while (System.nanoTime() - deadline < 0) {
             String output = output();
-            Matcher ready = READY.matcher(output);
-            if (ready.find()) {
-                return URI.create(ready.group(1));
+            URI address = address(output);
+            if (address != null) {
+                return address;
             }
             if (!process.isAlive()) {
                 throw new DemoFailure(
@@ -82,12 +86,23 @@ final class ChildProcess implements AutoCloseable {
                 name + " was not ready within " + READY_LIMIT.toSeconds() + " s:\n" + output());
     }
 
+    /** Where a process with this output listens, or null if it does not say so yet. */
+    static @Nullable URI address(String output) {
+        Matcher ready = READY.matcher(output);
+        return ready.find() ? URI.create(ready.group(1)) : null;
+    }
+
     String name() {
         return name;
     }
 
     long pid() {
         return process.pid();
+    }
+
+    /** Ends the process as a crash would, with no chance to say goodbye. */
+    void kill() {
+        process.destroyForcibly();
     }
 
     private String output() {

@@ -1,5 +1,6 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.Termination;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -83,21 +84,22 @@ public final class DemoCommand implements Callable<Integer> {
         Path directory =
                 options.logs() != null
                         ? Files.createDirectories(options.logs())
-                        : Files.createTempDirectory("dormouse-demo");
-        try {
-            Progress progress = new Progress(System.err);
-            DemoReport report = new Demo(options, progress, directory).run();
-            progress.say("done");
-            System.out.println(report.toTable());
-            if (options.json() != null) {
-                Files.writeString(options.json(), report.toJson() + System.lineSeparator());
-            }
-            return report.ok() ? 0 : 1;
-        } finally {
-            if (options.logs() == null) {
-                delete(directory);
-            }
+                        : temporaryDirectory();
+        Progress progress = new Progress(System.err);
+        DemoReport report = new Demo(options, progress, directory).run();
+        progress.say("done");
+        System.out.println(report.toTable());
+        if (options.json() != null) {
+            Files.writeString(options.json(), report.toJson() + System.lineSeparator());
         }
+        return report.ok() ? 0 : 1;
+    }
+
+    /** A folder that goes when this process ends, interrupted or not. */
+    private static Path temporaryDirectory() throws IOException {
+        Path directory = Files.createTempDirectory("dormouse-demo");
+        var _ = Termination.closing(() -> delete(directory));
+        return directory;
     }
 
     private DemoOptions options() {

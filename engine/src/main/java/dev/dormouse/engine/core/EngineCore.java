@@ -1,5 +1,6 @@
 package dev.dormouse.engine.core;
 
+import dev.dormouse.connector.ConnectorRequest;
 import dev.dormouse.connector.ConnectorStep;
 import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.KvTransferParams;
@@ -75,7 +76,7 @@ final class EngineCore {
         if (parts.life().phase() == EngineState.Phase.FAILED) {
             return work + (parts.transitions().advance() ? 1 : 0);
         }
-        boolean exchange = parts.connector() != null && hasKvCache();
+        boolean exchange = canExchange();
         if (exchange) {
             work += takeReports();
         }
@@ -105,9 +106,7 @@ final class EngineCore {
     }
 
     Expectation expectation() {
-        if (parts.connector() == null
-                || !hasKvCache()
-                || parts.life().phase() == EngineState.Phase.FAILED) {
+        if (!canExchange()) {
             return Expectation.NOTHING;
         }
         if (parts.remote().isReading()) {
@@ -152,8 +151,11 @@ final class EngineCore {
         }
     }
 
-    private boolean hasKvCache() {
-        return parts.coordinator().isMapped(MemoryTag.KV_CACHE);
+    /** True while the loop exchanges messages with other engines. */
+    private boolean canExchange() {
+        return parts.connector() != null
+                && parts.coordinator().isMapped(MemoryTag.KV_CACHE)
+                && parts.life().phase() != EngineState.Phase.FAILED;
     }
 
     private int takeCommands() {
@@ -161,6 +163,7 @@ final class EngineCore {
         for (Command command : commands) {
             switch (command) {
                 case Command.Submit submit -> submit(submit);
+                case Command.Decline decline -> decline(decline);
                 case Command.Abort abort -> abort(abort.requestId());
                 case Command.Change change -> parts.transitions().enqueue(change);
                 case Command.Close _ -> closing = true;
@@ -174,15 +177,13 @@ final class EngineCore {
         String refusal = parts.life().refusal();
         String fault = parts.intake().fault(request);
         if (fault != null) {
-            parts.remote().onRefused(parts.intake().identify(request));
-            Sequence.tellRefused(
-                    submit.listener(), request.id(), FailureKind.INVALID_REQUEST, fault);
+            refuse(submit, FailureKind.INVALID_REQUEST, fault);
         } else if (refusal == null) {
             parts.scheduler().add(parts.intake().accept(request, submit.listener()));
         } else if (parts.life().holdsRequests()) {
             parts.lobby().enter(submit);
         } else {
-            refuse(submit, refusal);
+            refuse(submit, FailureKind.UNAVAILABLE, refusal);
         }
     }
 
@@ -199,7 +200,7 @@ final class EngineCore {
                 sequence.forbidRemoteRead();
                 parts.scheduler().add(sequence);
             } else {
-                refuse(submit, refusal);
+                refuse(submit, FailureKind.UNAVAILABLE, refusal);
             }
         }
     }
@@ -210,21 +211,39 @@ final class EngineCore {
         if (sequence != null) {
             parts.scheduler().abort(sequence);
         } else if (waiting != null) {
+            tellProducer(parts.intake().identify(waiting.request()));
             parts.intake().accept(waiting.request(), waiting.listener()).tellAborted(null);
         }
     }
 
     private void refuse(Command command) {
         switch (command) {
-            case Command.Submit submit -> refuse(submit, "the engine is closed");
+            case Command.Submit submit ->
+                    refuse(submit, FailureKind.UNAVAILABLE, "the engine is closed");
             case Command.Change change -> Transitions.refuseClosed(change);
+            case Command.Decline decline -> decline.taken().run();
             case Command.Abort _, Command.Close _ -> {}
         }
     }
 
-    private static void refuse(Command.Submit submit, String why) {
-        Sequence.tellRefused(
-                submit.listener(), submit.request().id(), FailureKind.UNAVAILABLE, why);
+    private void refuse(Command.Submit submit, FailureKind kind, String why) {
+        tellProducer(parts.intake().identify(submit.request()));
+        Sequence.tellRefused(submit.listener(), submit.request().id(), kind, why);
+    }
+
+    private void decline(Command.Decline decline) {
+        decline.taken().run();
+        tellProducer(parts.intake().identify(decline.params()));
+    }
+
+    /**
+     * Tells the engine that holds a request's prompt that nobody will read it. While messages to
+     * other engines cannot leave they would only gather here, and the lease runs out meanwhile.
+     */
+    private void tellProducer(ConnectorRequest request) {
+        if (canExchange()) {
+            parts.remote().onRefused(request);
+        }
     }
 
     private int takeReports() {

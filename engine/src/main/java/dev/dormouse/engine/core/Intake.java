@@ -1,6 +1,7 @@
 package dev.dormouse.engine.core;
 
 import dev.dormouse.connector.ConnectorRequest;
+import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
@@ -107,6 +108,11 @@ final class Intake {
                 "%s-%08x".formatted(safe, identities++),
                 request.promptTokens().size(),
                 request.kvTransferParams());
+    }
+
+    /** A request that was refused before its id and its prompt were known here. */
+    ConnectorRequest identify(KvTransferParams params) {
+        return new ConnectorRequest("declined-%08x".formatted(identities++), 0, params);
     }
 
     private int outputRoom(GenerationRequest request) {

@@ -1,5 +1,6 @@
 package dev.dormouse.engine.core;
 
+import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.engine.EngineState;
@@ -17,6 +18,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +26,9 @@ import org.jspecify.annotations.Nullable;
 final class LocalEngine implements Engine {
     /** Transitions that may wait for one another. */
     static final int MAX_PENDING_TRANSITIONS = 64;
+
+    /** Refused requests that may wait to be told; the leases of the others run out. */
+    static final int MAX_PENDING_DECLINES = 256;
 
     private static final Duration READ_POLL = Duration.ofNanos(200_000);
     private static final Duration PEER_POLL = Duration.ofMillis(2);
@@ -38,6 +43,7 @@ final class LocalEngine implements Engine {
     private final int liveLimit;
     private final ConcurrentMap<String, Life> live = new ConcurrentHashMap<>();
     private final AtomicInteger pendingTransitions = new AtomicInteger();
+    private final Semaphore declines = new Semaphore(MAX_PENDING_DECLINES);
     private final CompletableFuture<@Nullable Void> opened = new CompletableFuture<>();
     private final CompletableFuture<@Nullable Void> ended = new CompletableFuture<>();
     private final Thread thread;
@@ -61,7 +67,7 @@ final class LocalEngine implements Engine {
 
     /** Room for every message that can be under way at once: two of each request. */
     static int inboxCapacity(int liveLimit) {
-        return 2 * liveLimit + 2 * MAX_PENDING_TRANSITIONS;
+        return 2 * liveLimit + 2 * MAX_PENDING_TRANSITIONS + MAX_PENDING_DECLINES;
     }
 
     private enum Life {
@@ -112,6 +118,9 @@ final class LocalEngine implements Engine {
             refusal = "the engine is closed";
         }
         if (refusal != null) {
+            if (request.kvTransferParams() != null) {
+                decline(request.kvTransferParams());
+            }
             tracked.onEvent(
                     new GenerationEvent.Failed(GenerationEvent.FailureKind.UNAVAILABLE, refusal));
         }
@@ -127,6 +136,15 @@ final class LocalEngine implements Engine {
                 ? "%d requests are live already, the limit is %d; try again later"
                         .formatted(count - 1, liveLimit)
                 : life.holdsRequests() ? null : life.refusal();
+    }
+
+    @Override
+    public void decline(KvTransferParams params) {
+        if (params.remotePrefill()
+                && declines.tryAcquire()
+                && !inbox.offer(new Command.Decline(params, declines::release))) {
+            declines.release();
+        }
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.dormouse.engine.core;
 import static dev.dormouse.engine.core.Prompts.prompt;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.connector.FinishKind;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.PauseMode;
@@ -36,6 +37,25 @@ final class HeldRequestsTest {
             engine.settle();
             first.finished();
             assertThat(first.tokens()).isEqualTo(HashModel.oracle(PROMPT, 5));
+        }
+    }
+
+    @Test
+    void areToldToTheirProducerIfTheyAreAbortedWhileTheyWait() {
+        FakeConnector connector = new FakeConnector(1);
+        try (EngineHarness engine =
+                new EngineHarness(EngineHarness.holding(EngineHarness.roomy(), 10), connector)
+                        .opened()) {
+            engine.made(engine.engine.pause(PauseMode.WAIT, false));
+            RecordingListener held =
+                    engine.submit("held", PROMPT, 5, connector.remotePrefill(PROMPT));
+            engine.settle();
+            assertThat(held.isOver()).isFalse();
+            engine.engine.abort("held");
+            engine.settle();
+
+            assertThat(held.finished().reason()).isEqualTo(FinishReason.ABORT);
+            assertThat(connector.finishKinds.values()).containsExactly(FinishKind.FAILED);
         }
     }
 

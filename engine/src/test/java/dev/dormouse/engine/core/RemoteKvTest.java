@@ -9,6 +9,7 @@ import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
+import dev.dormouse.engine.PauseMode;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -299,6 +300,63 @@ final class RemoteKvTest {
             assertThat(listener.failed().kind()).isEqualTo(FailureKind.INVALID_REQUEST);
             assertThat(connector.finishKinds).containsValue(FinishKind.FAILED);
             assertThat(connector.finished).containsValue(0);
+        }
+    }
+
+    @Test
+    void aRequestThatIsRefusedWhilePausedIsToldToItsProducer() {
+        try (EngineHarness engine = engine(EngineHarness.roomy())) {
+            engine.made(engine.engine.pause(PauseMode.WAIT, false));
+            RecordingListener listener = read(engine, "r", prompt(1, 9), 1);
+            engine.settle();
+
+            assertThat(listener.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
+            assertThat(connector.finishKinds.values()).containsExactly(FinishKind.FAILED);
+        }
+    }
+
+    @Test
+    void aRequestThatNeverComesIsToldToItsProducerAndNothingElse() {
+        try (EngineHarness engine = engine(EngineHarness.roomy())) {
+            engine.engine.decline(connector.remotePrefill(prompt(1, 9)));
+            engine.engine.decline(FakeConnector.remoteDecode());
+            engine.settle();
+
+            assertThat(connector.finishKinds.values()).containsExactly(FinishKind.FAILED);
+            assertThat(connector.finished.values()).containsExactly(0);
+            assertThat(engine.freeBlocks()).isEqualTo(engine.kvBlocks());
+        }
+    }
+
+    @Test
+    void producersAreNotToldAsleepSinceNoMessageLeaves() {
+        try (EngineHarness engine = engine(EngineHarness.roomy())) {
+            engine.made(engine.engine.sleep(1, PauseMode.WAIT));
+            for (int i = 0; i <= LocalEngine.MAX_PENDING_DECLINES; i++) {
+                engine.engine.decline(connector.remotePrefill(prompt(i, 9)));
+            }
+            engine.settle();
+            engine.made(engine.engine.wake(null));
+            assertThat(connector.finished).isEmpty();
+
+            engine.engine.decline(connector.remotePrefill(prompt(1, 9)));
+            engine.settle();
+            assertThat(connector.finished).hasSize(1);
+        }
+    }
+
+    @Test
+    void declinesNeverFillTheInbox() {
+        try (EngineHarness engine = engine(EngineHarness.roomy())) {
+            for (int i = 0; i < 100 * LocalEngine.MAX_PENDING_DECLINES; i++) {
+                engine.engine.decline(connector.remotePrefill(prompt(1, 1)));
+            }
+            List<Integer> prompt = prompt(1, 9);
+            RecordingListener listener = engine.submit("r", prompt, 5);
+            engine.settle();
+
+            assertThat(listener.tokens()).isEqualTo(HashModel.oracle(prompt, 5));
+            assertThat(connector.finished).hasSize(LocalEngine.MAX_PENDING_DECLINES + 1);
         }
     }
 

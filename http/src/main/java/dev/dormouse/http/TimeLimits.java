@@ -1,4 +1,4 @@
-package dev.dormouse.router;
+package dev.dormouse.http;
 
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -9,15 +9,16 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Bounds waits: runs an action on thread {@code dormouse-router-timer} unless the wait ends first.
+ * Bounds waits: runs an action on thread {@code dormouse-http-timer} unless the wait ends first.
  * Thread-safe.
  */
-final class TimeLimits implements AutoCloseable {
+public final class TimeLimits implements AutoCloseable {
     private final ScheduledThreadPoolExecutor timer =
             new ScheduledThreadPoolExecutor(
-                    1, Thread.ofPlatform().daemon().name("dormouse-router-timer").factory());
+                    1, Thread.ofPlatform().daemon().name("dormouse-http-timer").factory());
 
-    TimeLimits() {
+    /** Starts the thread with the first limit. */
+    public TimeLimits() {
         timer.setRemoveOnCancelPolicy(true);
     }
 
@@ -25,7 +26,7 @@ final class TimeLimits implements AutoCloseable {
      * Starts a limit; {@code onExpiry} must not block. Once this object is closed a limit expires
      * at once, since nothing would end the wait any more.
      */
-    Limit start(Duration limit, Runnable onExpiry) {
+    public Limit start(Duration limit, Runnable onExpiry) {
         AtomicBoolean settled = new AtomicBoolean();
         Runnable expire =
                 () -> {
@@ -48,7 +49,7 @@ final class TimeLimits implements AutoCloseable {
     }
 
     /** A running limit; after {@link #close} its action does not start any more. */
-    static final class Limit implements AutoCloseable {
+    public static final class Limit implements AutoCloseable {
         private final AtomicBoolean settled;
         private final Future<?> expiry;
 

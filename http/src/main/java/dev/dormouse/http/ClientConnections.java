@@ -1,4 +1,4 @@
-package dev.dormouse.router;
+package dev.dormouse.http;
 
 import io.helidon.common.buffers.BufferData;
 import io.helidon.common.concurrency.limits.FixedLimit;
@@ -14,7 +14,7 @@ import java.util.Set;
 import java.util.concurrent.Semaphore;
 
 /** Serves HTTP/1.1 over {@link ClientConnection}s. */
-final class ClientConnections implements ServerConnectionSelector {
+public final class ClientConnections implements ServerConnectionSelector {
     private static final Duration LINGER = Duration.ofSeconds(5);
 
     private final ServerConnectionSelector http1 =
@@ -22,7 +22,14 @@ final class ClientConnections implements ServerConnectionSelector {
     private final TimeLimits limits;
     private final Duration clientTimeout;
 
-    ClientConnections(TimeLimits limits, Duration clientTimeout) {
+    /**
+     * For a web server's builder.
+     *
+     * @param limits stays the caller's, which closes it after the server
+     * @param clientTimeout bounds every wait for a client: for its next request, for bytes of a
+     *     request, and for room to write
+     */
+    public ClientConnections(TimeLimits limits, Duration clientTimeout) {
         this.limits = limits;
         this.clientTimeout = clientTimeout;
     }
@@ -55,9 +62,7 @@ final class ClientConnections implements ServerConnectionSelector {
         @Override
         public void handle(Limit limit) throws InterruptedException {
             Thread reader =
-                    Thread.ofVirtual()
-                            .name("dormouse-router-client-reader")
-                            .start(client::readSocket);
+                    Thread.ofVirtual().name("dormouse-client-reader").start(client::readSocket);
             boolean cutShort = false;
             try {
                 ScopedValue.where(ClientConnection.CURRENT, client)

@@ -1,15 +1,18 @@
-package dev.dormouse.router;
+package dev.dormouse.http;
 
 import io.helidon.common.buffers.BufferData;
 import io.helidon.common.buffers.DataReader;
 import io.helidon.common.buffers.DataWriter;
 import io.helidon.common.socket.HelidonSocket;
 import io.helidon.common.socket.PeerInfo;
+import io.helidon.http.HeaderValues;
 import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.ConnectionContext;
 import io.helidon.webserver.ListenerContext;
 import io.helidon.webserver.ProxyProtocolData;
 import io.helidon.webserver.Router;
+import io.helidon.webserver.http.ServerRequest;
+import io.helidon.webserver.http.ServerResponse;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -23,16 +26,16 @@ import org.jspecify.annotations.Nullable;
  * A client's connection that notices at any moment when the client leaves.
  *
  * <p>Helidon reads from the socket only when it wants data, so a client that goes away while its
- * request waits for an engine would be noticed by nobody. Here one virtual thread always reads, at
- * most one piece ahead, and the end of the stream is an event. A client that closes only its
- * sending side counts as gone too, as with most HTTP servers. While a client has sent more than its
- * current request, the end shows only when the router writes.
+ * request is computed would be noticed by nobody. Here one virtual thread always reads, at most one
+ * piece ahead, and the end of the stream is an event. A client that closes only its sending side
+ * counts as gone too, as with most HTTP servers. While a client has sent more than its current
+ * request, the end shows only when the server writes.
  *
  * <p>Also bounds each wait for the client: for its bytes, and for room to write.
  */
-final class ClientConnection implements ConnectionContext {
+public final class ClientConnection implements ConnectionContext {
     /** The connection whose request the current thread serves. */
-    static final ScopedValue<ClientConnection> CURRENT = ScopedValue.newInstance();
+    public static final ScopedValue<ClientConnection> CURRENT = ScopedValue.newInstance();
 
     /** What the reading thread passes on. */
     private sealed interface Arrival {
@@ -63,7 +66,7 @@ final class ClientConnection implements ConnectionContext {
     }
 
     /** True once the client has left. */
-    boolean gone() {
+    public boolean gone() {
         return gone;
     }
 
@@ -71,7 +74,7 @@ final class ClientConnection implements ConnectionContext {
      * Calls {@code action} once when the client leaves, at once if it has left; from any thread. A
      * later call replaces the action.
      */
-    void whenGone(Runnable action) {
+    public void whenGone(Runnable action) {
         onGone.set(action);
         if (gone) {
             runOnGone();
@@ -79,19 +82,26 @@ final class ClientConnection implements ConnectionContext {
     }
 
     /** Forgets the action of {@link #whenGone}. */
-    void forgetWhenGone() {
+    public void forgetWhenGone() {
         onGone.set(null);
     }
 
     /**
-     * Lets the connection end where its next request would begin, which Helidon 4.5.0 does not do
-     * by itself after {@code Connection: close}. Called by the thread that serves the connection.
-     *
-     * @param cutShort true if the client may still be sending its request
+     * Lets the connection end where its next request would begin if this one or its answer says
+     * {@code Connection: close}, which Helidon 4.5.0 does not do by itself. To be called before the
+     * answer, by the thread that serves the connection.
      */
-    void endAfterThisRequest(boolean cutShort) {
-        lastRequestServed = true;
-        requestCutShort = cutShort;
+    public void endIfAsked(ServerRequest request, ServerResponse response) {
+        response.whenSent(
+                () -> {
+                    boolean byClient =
+                            request.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
+                    boolean byServer =
+                            response.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
+                    lastRequestServed |= byClient || byServer;
+                    // The client may still be sending.
+                    requestCutShort |= byServer && !byClient;
+                });
     }
 
     /** True if the answer went out before the request had come in. */
@@ -100,7 +110,7 @@ final class ClientConnection implements ConnectionContext {
     }
 
     /** Closes the socket under whoever reads or writes it. */
-    void kill() {
+    public void kill() {
         socket.serverSocket().close();
     }
 

@@ -1,0 +1,18 @@
+package dev.dormouse.cli.demo;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.net.URI;
+import org.junit.jupiter.api.Test;
+
+class ChildProcessTest {
+    @Test
+    void anAddressIsTakenOnlyOnceItIsWhole() {
+        String output = "a warning\nListening on http://127.0.0.1:8000 (router)\n";
+        int whole = output.indexOf("(router");
+        for (int length = 0; length < output.length(); length++) {
+            URI expected = length < whole ? null : URI.create("http://127.0.0.1:8000");
+            assertThat(ChildProcess.address(output.substring(0, length))).isEqualTo(expected);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+package dev.dormouse.cli.demo;
+
+import dev.dormouse.testkit.Await;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A prefill engine, a decode engine and a router as processes, the engines with ports that stay
+ * when they are killed and started again.
+ *
+ * <p>The prefill engine takes longer prompts than the decode engine, and computes them in many
+ * steps.
+ */
+final class LiveFleet implements AutoCloseable {
+    /** Only bounds a failing test. */
+    static final Duration LIMIT = Duration.ofMinutes(2);
+
+    private final Path logs;
+    private final List<ChildProcess> processes = new ArrayList<>();
+    private final Endpoint prefill;
+    private final Endpoint decode;
+    private final Endpoint router;
+    private final int prefillSideChannelPort;
+    private ChildProcess prefillProcess;
+    private ChildProcess decodeProcess;
+
+    LiveFleet(Path logs) {
+        this.logs = logs;
+        try {
+            prefillProcess = startPrefill(0, 0);
+            decodeProcess = startDecode(0);
+            prefill = new Endpoint("prefill", prefillProcess.awaitReady());
+            decode = new Endpoint("decode", decodeProcess.awaitReady());
+            router =
+                    new Endpoint(
+                            "router",
+                            launch(
+                                            "route",
+                                            "--port",
+                                            "0",
+                                            "--prefill",
+                                            prefill.base().toString(),
+                                            "--decode",
+                                            decode.base().toString())
+                                    .awaitReady());
+            prefillSideChannelPort = prefill.prefill("x").path("remote_port").asInt();
+        } catch (RuntimeException | Error e) {
+            close();
+            throw e;
+        }
+    }
+
+    Endpoint prefill() {
+        return prefill;
+    }
+
+    Endpoint decode() {
+        return decode;
+    }
+
+    Endpoint router() {
+        return router;
+    }
+
+    int prefillSideChannelPort() {
+        return prefillSideChannelPort;
+    }
+
+    /** Kills the prefill engine without a warning. */
+    void killPrefill() {
+        prefillProcess.kill();
+    }
+
+    /** Kills the decode engine without a warning. */
+    void killDecode() {
+        decodeProcess.kill();
+    }
+
+    /** Starts the killed prefill engine again, with the ports and the name that it had. */
+    void restartPrefill() {
+        prefillProcess = startPrefill(prefill.base().getPort(), prefillSideChannelPort);
+        awaitServing(prefillProcess);
+    }
+
+    /** Starts the killed decode engine again, with the port that it had. */
+    void restartDecode() {
+        decodeProcess = startDecode(decode.base().getPort());
+        awaitServing(decodeProcess);
+    }
+
+    private void awaitServing(ChildProcess process) {
+        process.awaitReady();
+        Await.until(
+                "the router serves again",
+                LIMIT,
+                () -> router.status("x") == 200,
+                () -> router.get("/metrics"));
+    }
+
+    /** Starts a prefill engine. */
+    ChildProcess startPrefill(int port, int sideChannelPort) {
+        return serve(
+                "prefill",
+                port,
+                sideChannelPort,
+                "--max-model-len",
+                "1024",
+                "--max-num-batched-tokens",
+                "64",
+                "--engine-id",
+                "prefill-of-the-test");
+    }
+
+    /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
+    private ChildProcess startDecode(int port) {
+        return serve("decode", port, 0, "--max-model-len", "512", "--no-enable-prefix-caching");
+    }
+
+    private ChildProcess serve(String role, int port, int sideChannelPort, String... more) {
+        List<String> arguments = new ArrayList<>(List.of("serve", "--role", role));
+        arguments.addAll(List.of("--port", Integer.toString(port)));
+        arguments.addAll(List.of("--side-channel-port", Integer.toString(sideChannelPort)));
+        arguments.addAll(List.of("--kv-cache-memory", "64MiB", "--enable-sleep-mode"));
+        arguments.addAll(List.of("--kv-lease-duration", "6"));
+        arguments.addAll(List.of(more));
+        return launch(arguments.toArray(String[]::new));
+    }
+
+    private ChildProcess launch(String... arguments) {
+        ChildProcess process =
+                ChildProcess.start(arguments[0] + processes.size(), logs, List.of(arguments));
+        processes.add(process);
+        return process;
+    }
+
+    /** A metric that has one sample. */
+    static double metric(Endpoint endpoint, String name) {
+        return endpoint.get("/metrics")
+                .lines()
+                .filter(line -> line.startsWith(name + "{") || line.startsWith(name + " "))
+                .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no metric has the name " + name));
+    }
+
+    @Override
+    public void close() {
+        processes.reversed().forEach(ChildProcess::close);
+    }
+}
