@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Measures parts of Dormouse on this machine.",
-        subcommands = EngineBench.class)
+        subcommands = {EngineBench.class, SleepBench.class})
 public final class BenchCommand implements Runnable {
     @Spec private CommandSpec spec;
 

@@ -1,6 +1,14 @@
 package dev.dormouse.cli.demo;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.cli.fleet.ChildProcess;
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.Fleet;
+import dev.dormouse.cli.fleet.FleetException;
+import dev.dormouse.cli.fleet.Json;
+import dev.dormouse.cli.fleet.Progress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,8 +33,8 @@ final class Demo {
         List<String> prompts = DemoPrompts.first(options.prompts());
         progress.say(
                 "starting prefill engine, decode engine and router, and an engine that never sleeps");
-        try (ChildProcess alone = Fleet.startOracle(options, logs);
-                Fleet fleet = Fleet.start(options, logs)) {
+        try (ChildProcess alone = Fleet.startOracle(options.kvCacheMiB(), logs);
+                Fleet fleet = Fleet.start(options.kvCacheMiB(), logs)) {
             Endpoint engine = new Endpoint("oracle", alone.awaitReady());
             String model =
                     Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();
@@ -110,7 +118,7 @@ final class Demo {
      */
     private CaseResult underLoad(Fleet fleet, Oracle oracle, double controlMillis) {
         progress.say("sleep-under-load: requests go on while the prefill engine sleeps");
-        EngineUnderTest prefill = fleet.prefill();
+        EngineProcess prefill = fleet.prefill();
         int requests = oracle.prompts().size() * LOAD_ROUNDS;
         Judgement underLoad = new Judgement();
         try (Load load = new Load(fleet.router(), oracle, requests, LOAD_CONCURRENCY)) {
@@ -129,7 +137,7 @@ final class Demo {
     }
 
     private SleepCase.Cycle underLoad(
-            EngineUnderTest prefill, Load load, int requests, Judgement judgement) {
+            EngineProcess prefill, Load load, int requests, Judgement judgement) {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
@@ -153,7 +161,7 @@ final class Demo {
             TimeUnit.SECONDS.sleep(options.asleepSeconds());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new DemoFailure("interrupted", e);
+            throw new FleetException("interrupted", e);
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.dormouse.cli.demo;
 
 import dev.dormouse.cli.Termination;
+import dev.dormouse.cli.fleet.Progress;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -2,6 +2,7 @@ package dev.dormouse.cli.demo;
 
 import com.fasterxml.jackson.annotation.JsonProperty;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import dev.dormouse.cli.fleet.Json;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;

@@ -1,5 +1,6 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.fleet.Counters;
 import java.util.ArrayList;
 import java.util.List;
 

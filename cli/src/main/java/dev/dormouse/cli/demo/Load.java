@@ -1,5 +1,7 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.FleetException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -51,7 +53,7 @@ final class Load implements AutoCloseable {
                 failed++;
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw new DemoFailure("interrupted", e);
+                throw new FleetException("interrupted", e);
             }
         }
         return new Outcome(failed, equal);

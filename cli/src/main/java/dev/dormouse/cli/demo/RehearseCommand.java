@@ -1,5 +1,8 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.Json;
 import dev.dormouse.cli.route.RouteCommand;
 import dev.dormouse.cli.serve.ServeCommand;
 import dev.dormouse.cli.serve.ServingEngine;

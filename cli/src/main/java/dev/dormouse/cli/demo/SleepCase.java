@@ -1,5 +1,9 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.Fleet;
+import dev.dormouse.cli.fleet.Progress;
 import java.util.List;
 
 /**
@@ -22,7 +26,7 @@ final class SleepCase {
     private final String name;
     private final Fleet fleet;
     private final Oracle oracle;
-    private final List<EngineUnderTest> sleepers;
+    private final List<EngineProcess> sleepers;
     private final double kvCacheMiB;
     private final double controlMillis;
 
@@ -38,7 +42,7 @@ final class SleepCase {
             String name,
             Fleet fleet,
             Oracle oracle,
-            List<EngineUnderTest> sleepers,
+            List<EngineProcess> sleepers,
             double kvCacheMiB,
             double controlMillis) {
         this.name = name;
@@ -82,7 +86,7 @@ final class SleepCase {
     }
 
     private double memory() {
-        return sleepers.stream().mapToDouble(EngineUnderTest::memoryMiB).sum();
+        return sleepers.stream().mapToDouble(EngineProcess::memoryMiB).sum();
     }
 
     private CaseResult judge(int cycles, Counters decode, Counters prefill) {

@@ -1,5 +1,8 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.Fleet;
+import dev.dormouse.cli.fleet.Progress;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -28,9 +31,9 @@ final class SleepCases {
     }
 
     List<CaseResult> run() {
-        EngineUnderTest prefill = fleet.prefill();
-        EngineUnderTest decode = fleet.decode();
-        List<EngineUnderTest> both = List.of(prefill, decode);
+        EngineProcess prefill = fleet.prefill();
+        EngineProcess decode = fleet.decode();
+        List<EngineProcess> both = List.of(prefill, decode);
         List<CaseResult> results = new ArrayList<>();
         results.add(
                 run("sleep-decode", List.of(decode), options.cycles(), plain(List.of(decode), 1)));
@@ -48,12 +51,12 @@ final class SleepCases {
     }
 
     private CaseResult run(
-            String name, List<EngineUnderTest> sleepers, int cycles, SleepCase.Cycle cycle) {
+            String name, List<EngineProcess> sleepers, int cycles, SleepCase.Cycle cycle) {
         return new SleepCase(name, fleet, oracle, sleepers, options.kvCacheMiB(), controlMillis)
                 .run(cycles, cycle, progress);
     }
 
-    private static SleepCase.Cycle plain(List<EngineUnderTest> sleepers, int level) {
+    private static SleepCase.Cycle plain(List<EngineProcess> sleepers, int level) {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
@@ -62,14 +65,14 @@ final class SleepCases {
 
             @Override
             public void wake() {
-                sleepers.forEach(EngineUnderTest::wake);
+                sleepers.forEach(EngineProcess::wake);
             }
         };
     }
 
     /** Level 2, so that the weights really have to come back. */
     private static SleepCase.Cycle byTag(
-            List<EngineUnderTest> sleepers, String first, String second) {
+            List<EngineProcess> sleepers, String first, String second) {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
@@ -84,16 +87,16 @@ final class SleepCases {
         };
     }
 
-    private static SleepCase.Cycle kvCacheOnly(List<EngineUnderTest> sleepers) {
+    private static SleepCase.Cycle kvCacheOnly(List<EngineProcess> sleepers) {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
-                sleepers.forEach(EngineUnderTest::releaseKvCache);
+                sleepers.forEach(EngineProcess::releaseKvCache);
             }
 
             @Override
             public void wake() {
-                sleepers.forEach(EngineUnderTest::wakeKvCacheAndResume);
+                sleepers.forEach(EngineProcess::wakeKvCacheAndResume);
             }
         };
     }

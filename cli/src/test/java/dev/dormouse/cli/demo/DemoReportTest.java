@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.Json;
 import java.util.HashSet;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -11,6 +11,11 @@ import com.openai.core.http.StreamResponse;
 import com.openai.models.chat.completions.ChatCompletion;
 import com.openai.models.chat.completions.ChatCompletionChunk;
 import com.openai.models.chat.completions.ChatCompletionCreateParams;
+import dev.dormouse.cli.fleet.ChildProcess;
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.FleetException;
+import dev.dormouse.cli.fleet.Json;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import dev.dormouse.testkit.Seeded;
@@ -164,7 +169,7 @@ class EndToEndTest {
 
         assertThatThrownBy(() -> request.get(60, TimeUnit.SECONDS))
                 .isInstanceOf(ExecutionException.class)
-                .hasCauseInstanceOf(DemoFailure.class)
+                .hasCauseInstanceOf(FleetException.class)
                 .hasMessageContaining("router answered /v1/completions with 502");
         // What was handed over before is gone as well.
         CompletableFuture<Endpoint.Completion> read =
@@ -216,7 +221,7 @@ class EndToEndTest {
         ChildProcess second = fleet.startPrefill(0, port);
 
         assertThatThrownBy(second::awaitReady)
-                .isInstanceOf(DemoFailure.class)
+                .isInstanceOf(FleetException.class)
                 .hasMessageContaining("ended with status 1")
                 .hasMessageContaining(Integer.toString(port))
                 .hasMessageContaining("--side-channel-port");
@@ -286,7 +291,7 @@ class EndToEndTest {
         double expired = LiveFleet.metric(fleet.prefill(), EXPIRED);
 
         assertThatThrownBy(() -> fleet.router().complete(LONG_PROMPT, TOKENS))
-                .isInstanceOf(DemoFailure.class)
+                .isInstanceOf(FleetException.class)
                 .hasMessageContaining("router answered /v1/completions with 400")
                 .hasMessageContaining("the model's length is 512 tokens"); // the decode engine's
         awaitNothingHeld();
@@ -302,7 +307,7 @@ class EndToEndTest {
         body.set("kv_transfer_params", fleet.prefill().prefill(PROMPT));
 
         assertThatThrownBy(() -> fleet.decode().post("/v1/completions", body))
-                .isInstanceOf(DemoFailure.class)
+                .isInstanceOf(FleetException.class)
                 .hasMessageContaining("temperature");
         awaitNothingHeld();
         assertThat(LiveFleet.metric(fleet.prefill(), EXPIRED)).isEqualTo(expired);

@@ -1,5 +1,7 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.fleet.ChildProcess;
+import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.testkit.Await;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,4 +1,4 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -7,16 +7,16 @@ import java.util.List;
 /**
  * The demonstration's processes: one prefill engine, one decode engine, and the router before them.
  */
-final class Fleet implements AutoCloseable {
+public final class Fleet implements AutoCloseable {
     private final List<ChildProcess> processes = new ArrayList<>();
-    private final EngineUnderTest prefill;
-    private final EngineUnderTest decode;
+    private final EngineProcess prefill;
+    private final EngineProcess decode;
     private final Endpoint router;
 
-    private Fleet(DemoOptions options, Path logs) {
+    private Fleet(int kvCacheMiB, Path logs) {
         try {
-            ChildProcess prefillProcess = start("prefill", logs, prefillArguments(options));
-            ChildProcess decodeProcess = start("decode", logs, decodeArguments(options));
+            ChildProcess prefillProcess = start("prefill", logs, prefillArguments(kvCacheMiB));
+            ChildProcess decodeProcess = start("decode", logs, decodeArguments(kvCacheMiB));
             prefill = engine(prefillProcess);
             decode = engine(decodeProcess);
             ChildProcess routerProcess =
@@ -39,24 +39,24 @@ final class Fleet implements AutoCloseable {
     }
 
     /** Starts all processes, and waits until they serve. */
-    static Fleet start(DemoOptions options, Path logs) {
-        return new Fleet(options, logs);
+    public static Fleet start(int kvCacheMiB, Path logs) {
+        return new Fleet(kvCacheMiB, logs);
     }
 
     /** An engine alone, which computes everything by itself and never sleeps. */
-    static ChildProcess startOracle(DemoOptions options, Path logs) {
-        return ChildProcess.start("oracle", logs, serve(options));
+    public static ChildProcess startOracle(int kvCacheMiB, Path logs) {
+        return ChildProcess.start("oracle", logs, serve(kvCacheMiB));
     }
 
-    EngineUnderTest prefill() {
+    public EngineProcess prefill() {
         return prefill;
     }
 
-    EngineUnderTest decode() {
+    public EngineProcess decode() {
         return decode;
     }
 
-    Endpoint router() {
+    public Endpoint router() {
         return router;
     }
 
@@ -66,12 +66,12 @@ final class Fleet implements AutoCloseable {
         return process;
     }
 
-    private static EngineUnderTest engine(ChildProcess process) {
-        return new EngineUnderTest(process, new Endpoint(process.name(), process.awaitReady()));
+    private static EngineProcess engine(ChildProcess process) {
+        return new EngineProcess(process, new Endpoint(process.name(), process.awaitReady()));
     }
 
-    private static List<String> prefillArguments(DemoOptions options) {
-        List<String> arguments = serve(options);
+    private static List<String> prefillArguments(int kvCacheMiB) {
+        List<String> arguments = serve(kvCacheMiB);
         arguments.addAll(
                 List.of(
                         "--role",
@@ -84,8 +84,8 @@ final class Fleet implements AutoCloseable {
     }
 
     /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
-    private static List<String> decodeArguments(DemoOptions options) {
-        List<String> arguments = serve(options);
+    private static List<String> decodeArguments(int kvCacheMiB) {
+        List<String> arguments = serve(kvCacheMiB);
         arguments.addAll(
                 List.of(
                         "--role",
@@ -97,14 +97,14 @@ final class Fleet implements AutoCloseable {
         return arguments;
     }
 
-    private static List<String> serve(DemoOptions options) {
+    private static List<String> serve(int kvCacheMiB) {
         return new ArrayList<>(
                 List.of(
                         "serve",
                         "--port",
                         "0",
                         "--kv-cache-memory",
-                        options.kvCacheMiB() + "MiB",
+                        kvCacheMiB + "MiB",
                         "--max-model-len",
                         "1024"));
     }

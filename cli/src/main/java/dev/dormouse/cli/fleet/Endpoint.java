@@ -1,4 +1,4 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -12,8 +12,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** One HTTP server of the demonstration, an engine's or the router's, as its clients see it. */
-final class Endpoint {
+/** One HTTP server of a fleet, an engine's or the router's, as its clients see it. */
+public final class Endpoint {
     private static final Duration LIMIT = Duration.ofMinutes(2);
     private static final HttpClient HTTP =
             HttpClient.newBuilder()
@@ -24,12 +24,12 @@ final class Endpoint {
     private final String name;
     private final URI base;
 
-    Endpoint(String name, URI base) {
+    public Endpoint(String name, URI base) {
         this.name = name;
         this.base = base;
     }
 
-    URI base() {
+    public URI base() {
         return base;
     }
 
@@ -40,18 +40,19 @@ final class Endpoint {
      * @param millis time from request to whole answer
      * @param kvTransferParams what a prefill engine hands over, or null
      */
-    record Completion(List<Integer> tokens, double millis, @Nullable JsonNode kvTransferParams) {}
+    public record Completion(
+            List<Integer> tokens, double millis, @Nullable JsonNode kvTransferParams) {}
 
     /**
      * A greedy completion of {@code tokens} tokens, end tokens included in the count and never
      * stopped at.
      */
-    Completion complete(String prompt, int tokens) {
+    public Completion complete(String prompt, int tokens) {
         return complete(prompt, tokens, null);
     }
 
     /** As {@link #complete(String, int)}, with {@code kv_transfer_params}. */
-    Completion complete(String prompt, int tokens, @Nullable JsonNode kvTransferParams) {
+    public Completion complete(String prompt, int tokens, @Nullable JsonNode kvTransferParams) {
         ObjectNode body = Json.MAPPER.createObjectNode();
         body.put("prompt", prompt);
         body.put("max_tokens", tokens);
@@ -73,7 +74,7 @@ final class Endpoint {
     /**
      * The prefill leg of a hand-over: the engine holds the prompt's blocks and says where they are.
      */
-    JsonNode prefill(String prompt) {
+    public JsonNode prefill(String prompt) {
         ObjectNode params = Json.MAPPER.createObjectNode();
         params.put("do_remote_decode", true);
         params.put("do_remote_prefill", false);
@@ -83,13 +84,13 @@ final class Endpoint {
         }
         @Nullable JsonNode handedOver = complete(prompt, 1, params).kvTransferParams();
         if (handedOver == null) {
-            throw new DemoFailure(name + " handed nothing over for a prefill");
+            throw new FleetException(name + " handed nothing over for a prefill");
         }
         return handedOver;
     }
 
     /** A streamed answer to a chat message: its events, as they came. */
-    String chat(String message, int tokens) {
+    public String chat(String message, int tokens) {
         ObjectNode body = Json.MAPPER.createObjectNode();
         body.putArray("messages").addObject().put("role", "user").put("content", message);
         body.put("max_tokens", tokens);
@@ -98,23 +99,23 @@ final class Endpoint {
     }
 
     /** Posts without a body, as the control endpoints take it. */
-    JsonNode post(String path) {
+    public JsonNode post(String path) {
         return post(path, Json.MAPPER.createObjectNode());
     }
 
     /** The text that a GET gives. */
-    String get(String path) {
+    public String get(String path) {
         return send(HttpRequest.newBuilder(base.resolve(path)).GET()).body();
     }
 
     /** The status that a POST of a completion meets, without judging it. */
-    int status(String prompt) {
+    public int status(String prompt) {
         ObjectNode body = Json.MAPPER.createObjectNode().put("prompt", prompt).put("max_tokens", 1);
         return exchange(request("/v1/completions", body)).statusCode();
     }
 
     /** Posts JSON. */
-    JsonNode post(String path, JsonNode body) {
+    public JsonNode post(String path, JsonNode body) {
         return Json.parse(send(request(path, body)).body());
     }
 
@@ -127,7 +128,7 @@ final class Endpoint {
     private HttpResponse<String> send(HttpRequest.Builder request) {
         HttpResponse<String> response = exchange(request);
         if (response.statusCode() != 200) {
-            throw new DemoFailure(
+            throw new FleetException(
                     name
                             + " answered "
                             + response.uri().getPath()
@@ -143,10 +144,10 @@ final class Endpoint {
         try {
             return HTTP.send(request.timeout(LIMIT).build(), HttpResponse.BodyHandlers.ofString());
         } catch (IOException e) {
-            throw new DemoFailure(name + " did not answer: " + e, e);
+            throw new FleetException(name + " did not answer: " + e, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new DemoFailure("interrupted", e);
+            throw new FleetException("interrupted", e);
         }
     }
 }

@@ -1,20 +1,20 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
 /** JSON of the engines' answers. */
-final class Json {
-    static final ObjectMapper MAPPER = new ObjectMapper();
+public final class Json {
+    public static final ObjectMapper MAPPER = new ObjectMapper();
 
     private Json() {}
 
-    static JsonNode parse(String text) {
+    public static JsonNode parse(String text) {
         try {
             return MAPPER.readTree(text);
         } catch (JsonProcessingException e) {
-            throw new DemoFailure("not JSON: " + text, e);
+            throw new FleetException("not JSON: " + text, e);
         }
     }
 }

@@ -1,4 +1,4 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -13,16 +13,17 @@ import java.util.stream.Collectors;
  * @param computedPromptTokens prompt tokens whose KV the engine computed itself; a prompt whose KV
  *     was read counts none, although its last token is computed
  */
-record Counters(long reads, long handshakes, long failedTransfers, long computedPromptTokens) {
+public record Counters(
+        long reads, long handshakes, long failedTransfers, long computedPromptTokens) {
     private static final Pattern SAMPLE =
             Pattern.compile("^([a-z_:A-Z0-9]+)(?:\\{[^}]*})? ([-+.0-9eE]+)$", Pattern.MULTILINE);
 
-    static Counters of(Endpoint engine) {
+    public static Counters of(Endpoint engine) {
         return parse(engine.get("/metrics"));
     }
 
     /** Reads Prometheus text; a counter's labels are summed over. */
-    static Counters parse(String text) {
+    public static Counters parse(String text) {
         Map<String, Double> sums =
                 SAMPLE.matcher(text)
                         .results()
@@ -38,7 +39,7 @@ record Counters(long reads, long handshakes, long failedTransfers, long computed
                 value(sums, "dormouse:prompt_tokens_computed_total"));
     }
 
-    Counters minus(Counters earlier) {
+    public Counters minus(Counters earlier) {
         return new Counters(
                 reads - earlier.reads,
                 handshakes - earlier.handshakes,
@@ -49,7 +50,7 @@ record Counters(long reads, long handshakes, long failedTransfers, long computed
     private static long value(Map<String, Double> sums, String name) {
         Double value = sums.get(name);
         if (value == null) {
-            throw new DemoFailure("the engine's metrics do not have " + name);
+            throw new FleetException("the engine's metrics do not have " + name);
         }
         return value.longValue();
     }

@@ -1,4 +1,4 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -14,12 +14,12 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One process of the demonstration: this JVM's own command, with another subcommand.
+ * A process of a fleet: this JVM's own command, with another subcommand.
  *
  * <p>A child ends when its standard input closes, so it outlives its parent in no case, not even if
  * the parent is killed.
  */
-final class ChildProcess implements AutoCloseable {
+public final class ChildProcess implements AutoCloseable {
     /**
      * What a serving process prints once it answers requests. The line may be seen half written:
      * the address is whole once something follows it.
@@ -42,7 +42,7 @@ final class ChildProcess implements AutoCloseable {
     }
 
     /** Starts a child; its output goes to {@code NAME.log} in {@code logs}. */
-    static ChildProcess start(String name, Path logs, List<String> arguments) {
+    public static ChildProcess start(String name, Path logs, List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(ProcessHandle.current().info().command().orElse("java"));
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
@@ -59,12 +59,12 @@ final class ChildProcess implements AutoCloseable {
                             .start();
             return new ChildProcess(name, process, log);
         } catch (IOException e) {
-            throw new DemoFailure("cannot start " + name + ": " + e.getMessage(), e);
+            throw new FleetException("cannot start " + name + ": " + e.getMessage(), e);
         }
     }
 
     /** Waits until the child says where it listens. */
-    URI awaitReady() {
+    public URI awaitReady() {
         long deadline = System.nanoTime() + READY_LIMIT.toNanos();
         while (System.nanoTime() - deadline < 0) {
             String output = output();
@@ -73,7 +73,7 @@ final class ChildProcess implements AutoCloseable {
                 return address;
             }
             if (!process.isAlive()) {
-                throw new DemoFailure(
+                throw new FleetException(
                         name
                                 + " ended with status "
                                 + process.exitValue()
@@ -82,7 +82,7 @@ final class ChildProcess implements AutoCloseable {
             }
             pause();
         }
-        throw new DemoFailure(
+        throw new FleetException(
                 name + " was not ready within " + READY_LIMIT.toSeconds() + " s:\n" + output());
     }
 
@@ -92,16 +92,16 @@ final class ChildProcess implements AutoCloseable {
         return ready.find() ? URI.create(ready.group(1)) : null;
     }
 
-    String name() {
+    public String name() {
         return name;
     }
 
-    long pid() {
+    public long pid() {
         return process.pid();
     }
 
     /** Ends the process as a crash would, with no chance to say goodbye. */
-    void kill() {
+    public void kill() {
         process.destroyForcibly();
     }
 
@@ -109,7 +109,7 @@ final class ChildProcess implements AutoCloseable {
         try {
             return Files.readString(log);
         } catch (IOException e) {
-            throw new DemoFailure("cannot read " + log + ": " + e.getMessage(), e);
+            throw new FleetException("cannot read " + log + ": " + e.getMessage(), e);
         }
     }
 
@@ -131,7 +131,7 @@ final class ChildProcess implements AutoCloseable {
             TimeUnit.MILLISECONDS.sleep(POLL_MILLIS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new DemoFailure("interrupted", e);
+            throw new FleetException("interrupted", e);
         }
     }
 }

@@ -1,4 +1,4 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

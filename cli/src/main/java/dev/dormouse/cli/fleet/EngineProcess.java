@@ -1,60 +1,64 @@
-package dev.dormouse.cli.demo;
+package dev.dormouse.cli.fleet;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.dormouse.memory.MemoryUsage;
 
-/** An engine of the demonstration: its process and its endpoint. */
-final class EngineUnderTest {
+/** An engine of a fleet: its process and its endpoint. */
+public final class EngineProcess {
     private static final double MIB = 1 << 20;
 
     private final ChildProcess process;
     private final Endpoint endpoint;
 
-    EngineUnderTest(ChildProcess process, Endpoint endpoint) {
+    public EngineProcess(ChildProcess process, Endpoint endpoint) {
         this.process = process;
         this.endpoint = endpoint;
     }
 
-    String name() {
+    public String name() {
         return process.name();
     }
 
-    Endpoint endpoint() {
+    public long pid() {
+        return process.pid();
+    }
+
+    public Endpoint endpoint() {
         return endpoint;
     }
 
-    Counters counters() {
+    public Counters counters() {
         return Counters.of(endpoint);
     }
 
     /** What the process holds now, as the system counts it. */
-    double memoryMiB() {
+    public double memoryMiB() {
         return MemoryUsage.ofProcess(process.pid()).pssBytes() / MIB;
     }
 
-    void sleep(int level, String mode) {
+    public void sleep(int level, String mode) {
         endpoint.post("/sleep?level=" + level + "&mode=" + mode);
         requireSleeping(true);
     }
 
-    void wake() {
+    public void wake() {
         endpoint.post("/wake_up");
         requireSleeping(false);
     }
 
     /** Wakes one tag, and checks what the engine says of itself afterwards. */
-    void wake(String tag, boolean stillSleeping) {
+    public void wake(String tag, boolean stillSleeping) {
         endpoint.post("/wake_up?tags=" + tag);
         requireSleeping(stillSleeping);
     }
 
-    void releaseKvCache() {
+    public void releaseKvCache() {
         endpoint.post("/pause?mode=wait");
         endpoint.post("/release_kv_cache_memory");
         requireSleeping(true);
     }
 
-    void wakeKvCacheAndResume() {
+    public void wakeKvCacheAndResume() {
         wake("kv_cache", false);
         endpoint.post("/resume");
     }
@@ -63,7 +67,7 @@ final class EngineUnderTest {
         JsonNode answer = Json.parse(endpoint.get("/is_sleeping"));
         boolean sleeping = answer.path("is_sleeping").asBoolean();
         if (sleeping != expected) {
-            throw new DemoFailure(
+            throw new FleetException(
                     name() + " says is_sleeping=" + sleeping + ", expected " + expected);
         }
     }

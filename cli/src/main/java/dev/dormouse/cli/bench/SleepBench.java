@@ -1,0 +1,137 @@
+package dev.dormouse.cli.bench;
+
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.Fleet;
+import dev.dormouse.cli.fleet.FleetException;
+import dev.dormouse.cli.fleet.Json;
+import dev.dormouse.cli.fleet.Progress;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code dormouse bench sleep}: what many sleeps leave behind. */
+@Command(
+        name = "sleep",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Growth of both engines per cycle of sleep, wake and one hand-over.",
+            "",
+            "In each cycle the prefill engine sleeps and wakes, then a prompt goes through the router: a handshake, a read, a"
+                    + " decode. Memory and descriptors come from the system; each figure is the median slope between all pairs of"
+                    + " samples, the warm-up left out."
+        })
+final class SleepBench implements Callable<Integer> {
+    private static final int SAMPLES = 20;
+    private static final int KV_CACHE_MIB = 64;
+    private static final int TOKENS = 2;
+
+    @Spec private CommandSpec spec;
+
+    @Option(
+            names = "--cycles",
+            paramLabel = "N",
+            defaultValue = "200",
+            description = "Counted cycles, at least 20 (default: ${DEFAULT-VALUE}).")
+    private int cycles;
+
+    @Option(names = "--both", description = "The decode engine sleeps as well, in every cycle.")
+    private boolean both;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
+    private @Nullable Path json;
+
+    @Override
+    public Integer call() throws IOException {
+        if (cycles < SAMPLES) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--cycles is " + cycles + ", but must be at least " + SAMPLES);
+        }
+        Progress progress = new Progress(System.err);
+        Path logs = Files.createTempDirectory("dormouse-bench");
+        progress.say("starting prefill engine, decode engine and router; logs in " + logs);
+        List<Growth> growth;
+        try (Fleet fleet = Fleet.start(KV_CACHE_MIB, logs)) {
+            growth = measure(fleet, progress);
+        }
+        print(growth);
+        if (json != null) {
+            Map<String, Object> report = Map.of("cycles", cycles, "growth", growth);
+            Files.writeString(
+                    json,
+                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
+        }
+        return 0;
+    }
+
+    private List<Growth> measure(Fleet fleet, Progress progress) {
+        List<EngineProcess> engines = List.of(fleet.prefill(), fleet.decode());
+        List<EngineProcess> sleepers = both ? engines : List.of(fleet.prefill());
+        List<List<Footprint>> samples = List.of(new ArrayList<>(), new ArrayList<>());
+        int every = cycles / SAMPLES;
+        int warmUp = Math.max(SAMPLES, cycles / 4);
+        progress.say(warmUp + " cycles of warm-up");
+        Counters before = fleet.decode().counters();
+        for (int i = 0; i < warmUp + SAMPLES * every; i++) {
+            cycle(sleepers, fleet.router(), i);
+            if (i >= warmUp && (i - warmUp) % every == every - 1) {
+                for (int k = 0; k < engines.size(); k++) {
+                    samples.get(k).add(Footprint.ofProcess(engines.get(k).pid()));
+                }
+                progress.say((i - warmUp + 1) + " of " + SAMPLES * every + " cycles");
+            }
+        }
+        requireReads(fleet.decode().counters().minus(before), warmUp + SAMPLES * every);
+        List<Growth> growth = new ArrayList<>();
+        for (int k = 0; k < engines.size(); k++) {
+            growth.add(Growth.of(engines.get(k).name(), samples.get(k), every));
+        }
+        return growth;
+    }
+
+    /** Each cycle asks something else, so that no prefix cache answers. */
+    private static void cycle(List<EngineProcess> sleepers, Endpoint router, int number) {
+        sleepers.forEach(engine -> engine.sleep(1, "wait"));
+        sleepers.forEach(EngineProcess::wake);
+        router.complete("Cycle " + number + " of a long sleep: the dormouse said to its", TOKENS);
+    }
+
+    /** A bench of cycles in which nothing was read would measure nothing. */
+    private static void requireReads(Counters seen, int cycles) {
+        if (seen.reads() != cycles || seen.handshakes() != cycles) {
+            throw new FleetException(
+                    "%d cycles made %d reads and %d handshakes, expected as many of each"
+                            .formatted(cycles, seen.reads(), seen.handshakes()));
+        }
+    }
+
+    private void print(List<Growth> growth) {
+        PrintWriter out = spec.commandLine().getOut();
+        out.printf("%-10s %16s %16s %16s%n", "engine", "PSS", "anonymous", "descriptors");
+        out.printf("%-10s %16s %16s %16s%n", "", "KiB per cycle", "KiB per cycle", "per cycle");
+        for (Growth of : growth) {
+            out.printf(
+                    Locale.ROOT,
+                    "%-10s %16.2f %16.2f %16.3f%n",
+                    of.engine(),
+                    of.pssBytes() / 1024,
+                    of.anonymousBytes() / 1024,
+                    of.descriptors());
+        }
+        out.flush();
+    }
+}
