@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * How tokens are chosen, and when a sequence ends. Names and defaults are vLLM's.
  *
- * @param temperature 0 is greedy
+ * @param temperature below 0.00001 is greedy
  * @param topK keep the k most likely tokens; 0 or -1 keeps all
  * @param topP keep the smallest set whose probability reaches this
  * @param minP drop tokens below this share of the most likely token's probability
