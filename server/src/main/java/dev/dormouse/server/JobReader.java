@@ -79,6 +79,7 @@ final class JobReader {
                 id,
                 format,
                 requests,
+                choices,
                 body.flag("stream", false),
                 includeUsage(body),
                 body.flag("return_token_ids", false));

@@ -10,6 +10,7 @@ import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.StopReason;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -166,7 +167,7 @@ final class GenerationTest {
 
             assertThat(listener.tokens()).isEqualTo(oracle.subList(0, stopsAt + 1));
             assertThat(listener.reason()).isEqualTo(FinishReason.STOP);
-            assertThat(listener.finished().stopReason()).isEqualTo(Integer.toString(stop));
+            assertThat(listener.finished().stopReason()).isEqualTo(new StopReason.Token(stop));
             assertThat(listener.finished().usage().completionTokens()).isEqualTo(stopsAt + 1);
         }
     }

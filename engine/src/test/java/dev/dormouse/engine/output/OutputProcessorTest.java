@@ -3,11 +3,13 @@ package dev.dormouse.engine.output;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.StopReason;
 import dev.dormouse.testkit.Seeded;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class OutputProcessorTest {
@@ -57,11 +59,19 @@ class OutputProcessorTest {
             pieces.add(step.text());
             if (step.finish() != null) {
                 pieces.add(
-                        step.finish() + (step.stopReason() == null ? "" : ":" + step.stopReason()));
+                        step.finish() + reason(step.stopReason()));
                 break;
             }
         }
         return pieces;
+    }
+
+    private static String reason(@Nullable StopReason reason) {
+        return switch (reason) {
+            case null -> "";
+            case StopReason.Text(String stop) -> ":" + stop;
+            case StopReason.Token(int tokenId) -> ":#" + tokenId;
+        };
     }
 
     @Test
@@ -77,7 +87,7 @@ class OutputProcessorTest {
     @Test
     void stopTokensNameThemselves() {
         OutputProcessor processor = processor(parameters(100, 0, List.of(), Set.of((int) 'b')));
-        assertThat(run(processor, "abc")).containsExactly("a", "", "STOP:98");
+        assertThat(run(processor, "abc")).containsExactly("a", "", "STOP:#98");
     }
 
     @Test
