@@ -194,25 +194,37 @@ final class Scheduler {
 
     /** Ends every live sequence as its client would. */
     void abortAll() {
-        liveSequences().forEach(this::abort);
+        Cleanup cleanup = new Cleanup();
+        liveSequences().forEach(sequence -> cleanup.run(() -> abort(sequence)));
+        cleanup.finish();
     }
 
-    /** Ends a sequence as its client would. */
+    /** Ends a sequence as its client would; its client is told in any case. */
     void abort(Sequence sequence) {
-        sequence.tellAborted(end(sequence, FinishKind.ABORTED));
+        @Nullable KvTransferParams params = null;
+        try {
+            params = end(sequence, FinishKind.ABORTED);
+        } finally {
+            sequence.tellAborted(params);
+        }
     }
 
     /** Ends every live sequence, since the engine has failed. */
     void failAll(String message) {
+        Cleanup cleanup = new Cleanup();
         for (Sequence sequence : liveSequences()) {
-            fail(sequence, FailureKind.INTERNAL, message);
+            cleanup.run(() -> fail(sequence, FailureKind.INTERNAL, message));
         }
+        cleanup.finish();
     }
 
-    /** Ends a sequence that cannot go on. */
+    /** Ends a sequence that cannot go on; its client is told in any case. */
     void fail(Sequence sequence, FailureKind kind, String message) {
-        end(sequence, FinishKind.FAILED);
-        sequence.tellFailed(kind, message);
+        try {
+            end(sequence, FinishKind.FAILED);
+        } finally {
+            sequence.tellFailed(kind, message);
+        }
     }
 
     /**

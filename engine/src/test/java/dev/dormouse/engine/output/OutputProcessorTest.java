@@ -134,7 +134,7 @@ class OutputProcessorTest {
         OutputProcessor processor = processor(parameters(100, 3, List.of("b"), Set.of((int) 'a')));
         assertThat(run(processor, "bbcb")).containsExactly("b", "b", "c", "", "STOP:b");
         OutputProcessor byToken = processor(parameters(100, 3, List.of(), Set.of((int) 'a')));
-        assertThat(run(byToken, "aaa")).containsExactly("a", "a", "", "STOP:97");
+        assertThat(run(byToken, "aaa")).containsExactly("a", "a", "", "STOP:#97");
     }
 
     @Test
