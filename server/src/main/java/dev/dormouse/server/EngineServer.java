@@ -15,6 +15,7 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.InstantSource;
 import java.util.UUID;
+import java.util.concurrent.Semaphore;
 import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
 
@@ -25,6 +26,13 @@ import java.util.regex.Pattern;
  */
 public final class EngineServer implements AutoCloseable {
     private static final Logger LOGGER = System.getLogger("dormouse.server");
+
+    /**
+     * Bodies that are made into prompts at a time, since a list of tokens in JSON takes many times
+     * the memory of its text; others wait for the few milliseconds that this takes.
+     */
+    private static final int MAX_BODIES_READ = 4;
+
     private static final Pattern REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
     private static final io.helidon.http.HeaderName X_REQUEST_ID =
             HeaderNames.create("X-Request-Id");
@@ -33,7 +41,11 @@ public final class EngineServer implements AutoCloseable {
     private final ServerMetrics metrics;
     private final JobRunner runner;
     private final ControlHandlers control;
+    private final JobReader reader;
     private final Tokenizing tokenizing;
+    private final int maxRequestsInFlight;
+    private final Semaphore places;
+    private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
     private final InstantSource clock;
     private final WebServer server;
 
@@ -48,7 +60,10 @@ public final class EngineServer implements AutoCloseable {
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
         this.control = new ControlHandlers(engine);
-        this.tokenizing = new Tokenizing(engine.info(), text.tokenizer());
+        this.reader = new JobReader(engine.info(), config.legs());
+        this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
+        this.maxRequestsInFlight = config.maxRequestsInFlight();
+        this.places = new Semaphore(maxRequestsInFlight);
         this.server =
                 WebServer.builder()
                         .host(config.host())
@@ -57,6 +72,7 @@ public final class EngineServer implements AutoCloseable {
                         // Without it a small piece waits for the client's delayed acknowledgement.
                         .connectionOptions(options -> options.tcpNoDelay(true))
                         .maxPayloadSize(config.maxBodyBytes())
+                        .directHandlers(Refusals.handlers())
                         .routing(routing -> route(routing, text))
                         .build()
                         .start();
@@ -102,14 +118,14 @@ public final class EngineServer implements AutoCloseable {
     }
 
     private void route(HttpRouting.Builder routing, ModelText text) {
-        CompletionsHandler completions = new CompletionsHandler(engine.info(), text.tokenizer());
-        ChatHandler chat = new ChatHandler(engine.info(), text);
+        CompletionsHandler completions = new CompletionsHandler(reader, text.tokenizer());
+        ChatHandler chat = new ChatHandler(reader, text);
         routing.post(
                         "/v1/completions",
-                        (request, response) -> generate(completions, request, response))
+                        (request, response) -> admit(completions, request, response))
                 .post(
                         "/v1/chat/completions",
-                        (request, response) -> generate(chat, request, response))
+                        (request, response) -> admit(chat, request, response))
                 .get("/v1/models", (request, response) -> Answers.send(response, models()))
                 .post(
                         "/tokenize",
@@ -154,11 +170,34 @@ public final class EngineServer implements AutoCloseable {
                 .error(Exception.class, EngineServer::unexpected);
     }
 
+    private void admit(JobSource source, ServerRequest request, ServerResponse response)
+            throws InterruptedException {
+        if (!places.tryAcquire()) {
+            throw ApiException.of(
+                    503,
+                    "engine_busy",
+                    maxRequestsInFlight + " requests are in flight already; try again later");
+        }
+        try {
+            generate(source, request, response);
+        } finally {
+            places.release();
+        }
+    }
+
     private void generate(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        runner.run(source.job(RequestBody.parse(body(request)), requestId), response);
+        byte[] body = body(request);
+        Job job;
+        reading.acquire();
+        try {
+            job = source.job(RequestBody.parse(body), requestId);
+        } finally {
+            reading.release();
+        }
+        runner.run(job, response);
     }
 
     private static String requestId(ServerRequest request) {

@@ -21,6 +21,8 @@ import java.util.Objects;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The HTTP surface over a scripted engine, with the default model's real tokenizer. */
 class EngineServerTest extends ServerFixture {
@@ -195,7 +197,7 @@ class EngineServerTest extends ServerFixture {
     @Test
     void carriesTransferParametersUntouchedBothWays() {
         String params =
-                "{\"do_remote_prefill\":true,\"remote_engine_id\":\"e\",\"unknown\":{\"a\":[1,null]}}";
+                READ.replace("}", ",\"unknown\":{\"a\":[1,null]}}");
         engine.script =
                 request ->
                         List.of(
@@ -275,12 +277,67 @@ class EngineServerTest extends ServerFixture {
     }
 
     @Test
-    void unknownPathsAndLargeBodiesAreErrorsInTheSameShape() {
+    void unknownPathsAreErrorsInTheSameShape() {
         assertThat(json(send("GET", "/v2", "").body()).path("error").path("code").asText())
                 .isEqualTo("not_found");
-        HttpResponse<String> large =
-                send("POST", "/v1/completions", "{\"prompt\":\"" + "x".repeat(20_000) + "\"}");
-        assertThat(large.statusCode()).isEqualTo(413);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "POST /v1/completions HTTP/1.1,Host: x,Content-Length: 20000|413|body_too_large",
+                "GET nowhere HTTP/1.1,Host x|400|bad_request"
+            })
+    void whatTheHttpServerRefusesByItselfIsAnErrorInTheSameShape(
+            String lines, int status, String code) throws Exception {
+        try (java.net.Socket socket =
+                new java.net.Socket(java.net.InetAddress.getLoopbackAddress(), server.port())) {
+            socket.setSoTimeout(30_000);
+            socket.getOutputStream()
+                    .write(
+                            (lines.replace(",", "\r\n") + "\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
+            StringBuilder answer = new StringBuilder();
+            while (answer.indexOf("\"}}") < 0) {
+                int next = socket.getInputStream().read();
+                assertThat(next).as("%s", answer).isNotNegative();
+                answer.append((char) next);
+            }
+            assertThat(answer.toString()).startsWith("HTTP/1.1 " + status + " ");
+            JsonNode error = json(answer.substring(answer.indexOf("\r\n\r\n") + 4)).path("error");
+            assertThat(error.path("code").asText()).isEqualTo(code);
+            assertThat(error.path("type").asText()).isEqualTo("invalid_request_error");
+            assertThat(error.path("message").asText()).isNotEmpty();
+            assertThat(error.path("param").isNull()).isTrue();
+        }
+    }
+
+    @Test
+    void requestsBeyondTheLimitAreRefusedUntilOneEnds() {
+        engine.script = request -> List.of();
+        try (EngineServer one = serve(1, ServedLegs.BOTH)) {
+            EngineServer other = server;
+            server = one;
+            try {
+                java.util.concurrent.CompletableFuture<JsonNode> first =
+                        java.util.concurrent.CompletableFuture.supplyAsync(
+                                () -> post(200, "/v1/completions", "{\"prompt\":\"x\"}"));
+                dev.dormouse.testkit.Await.until("a request", () -> !engine.listeners.isEmpty());
+                HttpResponse<String> second =
+                        send("POST", "/v1/chat/completions", "{\"messages\":[]}");
+                assertThat(second.statusCode()).isEqualTo(503);
+                assertThat(json(second.body()).path("error").path("code").asText())
+                        .isEqualTo("engine_busy");
+                assertThat(second.headers().firstValue("retry-after")).contains("1");
+                script(engine.requests.getFirst(), "a").forEach(engine.listeners.getFirst()::onEvent);
+                first.join();
+                post(400, "/v1/completions", "{}");
+                post(400, "/v1/completions", "{}");
+            } finally {
+                server = other;
+            }
+        }
     }
 
     @Test
@@ -293,7 +350,7 @@ class EngineServerTest extends ServerFixture {
 
     @Test
     void aPortInUseIsAnErrorThatNamesIt() {
-        ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000);
+        ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000, 1, ServedLegs.BOTH);
         assertThatThrownBy(
                         () ->
                                 EngineServer.start(

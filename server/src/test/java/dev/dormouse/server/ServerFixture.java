@@ -31,6 +31,14 @@ import org.junit.jupiter.api.BeforeEach;
 /** A server over a scripted engine, with the default model's real tokenizer. */
 abstract class ServerFixture {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int MAX_REQUESTS = 100;
+
+    /** Parameters of a request whose prompt a prefill engine holds. */
+    static final String READ =
+            """
+            {"do_remote_prefill":true,"remote_engine_id":"p","remote_request_id":"r",\
+            "remote_host":"127.0.0.1","remote_port":5600,"remote_block_ids":[[1,2]]}""";
+
     static ModelText text;
 
     private final HttpClient client = HttpClient.newHttpClient();
@@ -47,14 +55,17 @@ abstract class ServerFixture {
 
     @BeforeEach
     void start() {
-        server =
-                EngineServer.start(
-                        new ServerConfig("127.0.0.1", 0, 10_000),
-                        engine,
-                        text,
-                        () -> Instant.ofEpochSecond(1_700_000_000),
-                        System::nanoTime);
+        server = serve(MAX_REQUESTS, ServedLegs.BOTH);
         engine.script = request -> script(request, "Hello", " world");
+    }
+
+    EngineServer serve(int maxRequestsInFlight, ServedLegs legs) {
+        return EngineServer.start(
+                new ServerConfig("127.0.0.1", 0, 10_000, maxRequestsInFlight, legs),
+                engine,
+                text,
+                () -> Instant.ofEpochSecond(1_700_000_000),
+                System::nanoTime);
     }
 
     @AfterEach

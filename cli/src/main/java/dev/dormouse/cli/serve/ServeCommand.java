@@ -6,6 +6,7 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.server.EngineServer;
 import dev.dormouse.server.ModelText;
+import dev.dormouse.server.ServedLegs;
 import dev.dormouse.server.ServerConfig;
 import java.time.Clock;
 import java.util.concurrent.Callable;
@@ -60,7 +61,9 @@ public final class ServeCommand implements Callable<Integer> {
                             new ServerConfig(
                                     options.host,
                                     options.port,
-                                    ServerConfig.DEFAULT_MAX_BODY_BYTES),
+                                    ServerConfig.DEFAULT_MAX_BODY_BYTES,
+                                    options.maxNumSeqs + options.maxNumWaiting,
+                                    servedLegs()),
                             engine,
                             new ModelText(served.tokenizer(), served.chatTemplate()),
                             Clock.systemUTC(),
@@ -73,6 +76,15 @@ public final class ServeCommand implements Callable<Integer> {
         announce(engine.info(), server.port());
         termination.await();
         return 0;
+    }
+
+    private ServedLegs servedLegs() {
+        return switch (options.role) {
+            case prefill -> ServedLegs.PREFILL;
+            case decode -> ServedLegs.DECODE;
+            case both -> ServedLegs.BOTH;
+            case null -> ServedLegs.BOTH;
+        };
     }
 
     private void announce(EngineInfo info, int port) {
