@@ -145,7 +145,6 @@ public final class Engines {
         Intake intake =
                 new Intake(
                         config,
-                        blocks,
                         model.config().vocabularySize(),
                         text.endTokens(),
                         text.decoders(),
@@ -238,6 +237,19 @@ public final class Engines {
                                     blocks,
                                     shape.blockBytesAllLayers(),
                                     Integer.MAX_VALUE));
+        }
+        // The last token of an output is never computed.
+        long needed = Math.ceilDiv(config.maxModelLength() - 1, config.blockTokens());
+        if (needed > blocks) {
+            throw new IllegalArgumentException(
+                    "one sequence of --max-model-len %d tokens needs %d KV blocks, %d bytes, but --kv-cache-memory of %d bytes holds %d; raise --kv-cache-memory, or lower --max-model-len to %d"
+                            .formatted(
+                                    config.maxModelLength(),
+                                    needed,
+                                    needed * shape.blockBytesAllLayers(),
+                                    config.kvCacheBytes(),
+                                    blocks,
+                                    blocks * config.blockTokens() + 1));
         }
         return (int) blocks;
     }

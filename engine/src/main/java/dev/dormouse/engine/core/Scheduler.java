@@ -47,6 +47,11 @@ final class Scheduler {
         return live.size();
     }
 
+    /** The clients' ids of all live requests, the oldest first. */
+    List<String> liveIds() {
+        return liveSequences().stream().map(Sequence::requestId).toList();
+    }
+
     int waitingCount() {
         return waiting.size();
     }
@@ -135,8 +140,10 @@ final class Scheduler {
                 return;
             }
             waiting.removeFirst();
-            counters.prefixCacheQueries += sequence.promptTokens();
-            counters.prefixCacheHits += Math.min(cached, sequence.promptTokens());
+            if (config.prefixCaching() && !sequence.wasAdmitted()) {
+                counters.prefixCacheQueries += sequence.promptTokens();
+                counters.prefixCacheHits += cached;
+            }
             sequence.admit(cached, external);
             remote.onAllocated(sequence, cached, external);
             if (external > 0) {
@@ -242,6 +249,11 @@ final class Scheduler {
     /** Forgets cached prefixes; answers how many blocks were known. */
     int resetPrefixCache() {
         return blocks.resetPrefixCache();
+    }
+
+    /** True if a prefix is cached. */
+    boolean hasCachedPrefixes() {
+        return blocks.hasCachedPrefixes();
     }
 
     private void preempt(Sequence victim) {

@@ -142,6 +142,11 @@ final class Sequence {
         mayReadRemote = false;
     }
 
+    /** Whether it had blocks before. */
+    boolean wasAdmitted() {
+        return admitted;
+    }
+
     /** Its blocks were allocated; the cache provided the first {@code cached} tokens. */
     void admit(int cached, int external) {
         computed = cached;

@@ -12,9 +12,12 @@ import dev.dormouse.engine.WakeTag;
 import dev.dormouse.engine.core.Lifecycle.Admission;
 import dev.dormouse.memory.MemoryTag;
 import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
@@ -29,6 +32,15 @@ import org.jspecify.annotations.Nullable;
 final class Transitions {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
+    /**
+     * For requests and readers to end. Longer than any lease and any answer should take: what is
+     * still there then may never end.
+     */
+    static final Duration DRAIN_LIMIT = Duration.ofMinutes(10);
+
+    /** Requests that a message names. */
+    private static final int MAX_NAMED = 8;
+
     private final boolean sleepMode;
     private final Lifecycle life;
     private final Scheduler scheduler;
@@ -38,6 +50,9 @@ final class Transitions {
     private final LongSupplier nanoClock;
     private final Deque<Command.Change> queue = new ArrayDeque<>();
     private @Nullable Draining draining;
+
+    /** A drain was cancelled for the resume that comes next. */
+    private boolean cancelled;
 
     Transitions(
             boolean sleepMode,
@@ -78,12 +93,21 @@ final class Transitions {
     boolean advance() {
         Draining current = draining;
         if (current != null) {
-            if (!drained(current)) {
-                return false;
+            if (drained(current)) {
+                draining = null;
+                settle(current.change(), () -> complete(current));
+                return true;
             }
-            draining = null;
-            settle(current.change(), () -> complete(current));
-            return true;
+            if (queue.stream().anyMatch(c -> c.transition() instanceof Transition.Resume)) {
+                cancelled = true;
+                giveUp(current, refused(CONFLICT, "cancelled by a resume"));
+                return true;
+            }
+            if (current.times().totalSeconds() >= DRAIN_LIMIT.toSeconds()) {
+                giveUp(current, refused(UNAVAILABLE, unfinished(current)));
+                return true;
+            }
+            return false;
         }
         Command.Change next = queue.poll();
         if (next == null) {
@@ -91,6 +115,37 @@ final class Transitions {
         }
         settle(next, () -> begin(next));
         return true;
+    }
+
+    /** Goes back to what was before the drain; requests that its mode ended stay ended. */
+    private void giveUp(Draining current, TransitionRefusedException why) {
+        LOG.log(
+                Level.WARNING,
+                "transition {0} given up: {1}",
+                current.change().transition(),
+                why.getMessage());
+        draining = null;
+        life.enter(current.phaseBefore(), current.admissionBefore());
+        statistics.refresh();
+        current.change().outcome().completeExceptionally(why);
+    }
+
+    private String unfinished(Draining current) {
+        List<String> reasons = new ArrayList<>();
+        if (current.mode() == PauseMode.WAIT && scheduler.liveCount() > 0) {
+            reasons.add("requests " + some(scheduler.liveIds()) + " have not ended");
+        }
+        if (current.memoryGoes() && !remote.isQuiet()) {
+            reasons.add("transfers of " + some(remote.pendingIds()) + " have not ended");
+        }
+        return "given up after %d s: %s; the engine goes on as before; try again, or with mode abort"
+                .formatted(DRAIN_LIMIT.toSeconds(), String.join(", and ", reasons));
+    }
+
+    private static String some(List<String> ids) {
+        int more = ids.size() - MAX_NAMED;
+        return ids.subList(0, Math.min(ids.size(), MAX_NAMED))
+                + (more > 0 ? " and " + more + " more" : "");
     }
 
     /** The engine cannot go on: says so, and refuses everything from now on. */
@@ -206,7 +261,7 @@ final class Transitions {
         if (life.phase() == Phase.PAUSED
                 && life.admission() == whilePaused(pause.mode())
                 && leavesRequests
-                && !pause.clearCache()) {
+                && !(pause.clearCache() && scheduler.hasCachedPrefixes())) {
             return unchanged(-1);
         }
         drain(change, pause.mode(), false, pause.mode() != PauseMode.KEEP);
@@ -214,10 +269,11 @@ final class Transitions {
     }
 
     private TransitionReport resume() {
+        boolean changed = life.phase() != Phase.AWAKE || cancelled;
+        cancelled = false;
         if (life.isMemoryAway()) {
             throw refused(CONFLICT, "resume: " + life.asleep() + " are asleep; wake them first");
         }
-        boolean changed = life.phase() != Phase.AWAKE;
         life.woke(life.asleep());
         return report(changed, -1, Set.of(), 0, null);
     }
@@ -256,8 +312,9 @@ final class Transitions {
     /** Lets requests end, or stops them, as the mode says. */
     private void drain(
             Command.Change change, PauseMode asked, boolean memoryGoes, boolean refuseNew) {
-        // What an earlier sleep kept cannot end while its memory is away.
-        PauseMode mode = asked == PauseMode.WAIT && life.isMemoryAway() ? PauseMode.KEEP : asked;
+        // Nothing computes while the engine sleeps, so what an earlier sleep kept cannot end.
+        PauseMode mode =
+                asked == PauseMode.WAIT && life.phase() == Phase.ASLEEP ? PauseMode.KEEP : asked;
         draining =
                 new Draining(
                         change,
@@ -280,7 +337,7 @@ final class Transitions {
 
     /**
      * Blocks that another engine reads, or that a read fills, keep the memory here: until they are
-     * read or their lease ends.
+     * read, their lease ends, or the drain is given up.
      */
     private boolean drained(Draining current) {
         boolean requestsDone = current.mode() != PauseMode.WAIT || scheduler.liveCount() == 0;
