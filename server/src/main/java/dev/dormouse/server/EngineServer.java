@@ -59,7 +59,7 @@ public final class EngineServer implements AutoCloseable {
         this.clock = clock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
-        this.control = new ControlHandlers(engine);
+        this.control = new ControlHandlers(engine, metrics.control());
         this.reader = new JobReader(engine.info(), config.legs());
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
         this.maxRequestsInFlight = config.maxRequestsInFlight();

@@ -35,7 +35,7 @@ final class JobRunner {
 
     void run(Job job, ServerResponse response) throws InterruptedException {
         try (Generation generation = Generation.start(engine, job.requests());
-                ServerMetrics.Timing timing = metrics.start()) {
+                ServerMetrics.Timing timing = metrics.start(job.requests().size())) {
             if (job.stream()) {
                 stream(job, generation, timing, response);
             } else {
@@ -67,7 +67,7 @@ final class JobRunner {
             Choice choice = choices.get(arrival.index());
             switch (arrival.event()) {
                 case Tokens tokens -> {
-                    timing.tokens(tokens.tokenIds().size());
+                    timing.tokens(arrival.index(), tokens.tokenIds().size());
                     choice.add(tokens);
                 }
                 case Finished finished -> choice.finished = finished;
@@ -148,7 +148,7 @@ final class JobRunner {
         choice.put("index", arrival.index());
         return switch (arrival.event()) {
             case Tokens tokens -> {
-                timing.tokens(tokens.tokenIds().size());
+                timing.tokens(arrival.index(), tokens.tokenIds().size());
                 job.format().putPiece(choice, tokens.text());
                 putLogprobs(job, choice, tokens.logprobs(), offsets[arrival.index()]);
                 offsets[arrival.index()] += tokens.text().length();

@@ -48,6 +48,12 @@ class ControlEndpointsTest extends ServerFixture {
         assertThat(report.path("seconds").path("unmap").asDouble()).isEqualTo(0.5);
     }
 
+    @Test
+    void theAnswerToASleepTellsTheLevelThatTheEngineIsAt() {
+        engine.state = new EngineState(Phase.ASLEEP, 2, Set.of(dev.dormouse.engine.WakeTag.WEIGHTS), true);
+        assertThat(post(200, "/sleep?level=0", "").path("level").asInt()).isEqualTo(2);
+    }
+
     @ParameterizedTest
     @CsvSource({
         "/sleep?level=3, level is `3`",
