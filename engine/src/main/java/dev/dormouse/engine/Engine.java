@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * transition waits for its turn. One that cannot be made completes its future with a {@link
  * TransitionRefusedException} and changes nothing, except that requests which its mode ended stay
  * ended. One that waits for requests or readers is given up as UNAVAILABLE after ten minutes, and
- * as a CONFLICT as soon as a resume is called; the engine then goes on as before it. One that finds nothing to do completes with {@code changed} false.
+ * as a CONFLICT as soon as a resume is called; the engine then goes on as before it. One that finds
+ * nothing to do completes with {@code changed} false.
  *
  * <table>
  * <caption>What a call does in each state; "–" changes nothing</caption>

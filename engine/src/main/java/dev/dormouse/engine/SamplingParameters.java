@@ -128,8 +128,7 @@ public record SamplingParameters(
 
     private static void require(boolean holds, String field, @Nullable Object value, String range) {
         if (!holds) {
-            throw new OutOfRangeException(
-                    field, field + " is " + value + ", but must be " + range);
+            throw new OutOfRangeException(field, field + " is " + value + ", but must be " + range);
         }
     }
 }

@@ -47,7 +47,8 @@ record ApiError(
     /** An engine that took the request and ended it by itself, without an answer. */
     static ApiError aborted(Role leg) {
         String message =
-                leg.label() + " engine ended the request, as it does when it pauses or falls asleep";
+                leg.label()
+                        + " engine ended the request, as it does when it pauses or falls asleep";
         return new ApiError(503, leg.label() + "_unavailable", message, leg, null, "1");
     }
 

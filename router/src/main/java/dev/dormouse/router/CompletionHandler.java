@@ -139,7 +139,9 @@ final class CompletionHandler {
         }
         JsonNode params = answer.path("kv_transfer_params");
         boolean nothing =
-                params.isMissingNode() || params.isNull() || (params.isObject() && params.isEmpty());
+                params.isMissingNode()
+                        || params.isNull()
+                        || (params.isObject() && params.isEmpty());
         String finish = answer.path("choices").path(0).path("finish_reason").asText();
         if (nothing && finish.equals("abort")) {
             call.settle(Outcome.FAILED);

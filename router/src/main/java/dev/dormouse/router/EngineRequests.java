@@ -21,6 +21,7 @@ import java.util.regex.Pattern;
 final class EngineRequests {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
     private static final HeaderName REQUEST_ID = HeaderNames.create(ForwardedHeaders.REQUEST_ID);
+
     /** As long as an engine takes them; it would replace a longer one by its own. */
     private static final Pattern LEGAL_REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
 

@@ -97,8 +97,7 @@ final class HealthMonitor implements AutoCloseable {
         }
     }
 
-    private int status(Engine engine, String path)
-            throws ExecutionException, InterruptedException {
+    private int status(Engine engine, String path) throws ExecutionException, InterruptedException {
         HttpRequest request = HttpRequest.newBuilder(engine.resolve(path)).build();
         CompletableFuture<HttpResponse<Void>> answer =
                 http.sendAsync(request, HttpResponse.BodyHandlers.discarding());

@@ -60,7 +60,8 @@ final class ControlHandlers {
             throw ApiException.badRequest(
                     "clear_cache", "clear_cache is `" + clear + "`, but must be true or false");
         }
-        TransitionReport report = measure("pause", engine.pause(mode(parameters), !"false".equals(clear)));
+        TransitionReport report =
+                measure("pause", engine.pause(mode(parameters), !"false".equals(clear)));
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("status", "paused");
         return answer.put("changed", report.changed());

@@ -132,8 +132,7 @@ final class ControlMetrics {
                 holds);
     }
 
-    private void gauge(
-            String name, String description, Tags labels, Predicate<EngineState> holds) {
+    private void gauge(String name, String description, Tags labels, Predicate<EngineState> holds) {
         Gauge.builder(name, engine, e -> holds.test(e.state()) ? 1 : 0)
                 .description(description)
                 .tags(labels)

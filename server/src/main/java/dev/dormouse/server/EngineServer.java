@@ -123,9 +123,7 @@ public final class EngineServer implements AutoCloseable {
         routing.post(
                         "/v1/completions",
                         (request, response) -> admit(completions, request, response))
-                .post(
-                        "/v1/chat/completions",
-                        (request, response) -> admit(chat, request, response))
+                .post("/v1/chat/completions", (request, response) -> admit(chat, request, response))
                 .get("/v1/models", (request, response) -> Answers.send(response, models()))
                 .post(
                         "/tokenize",

@@ -51,8 +51,7 @@ final class RequestBody {
         for (String field : fields) {
             JsonNode node = node(field);
             boolean says =
-                    node != null
-                            && (node.isBoolean() ? node.booleanValue() : !isEmpty(node));
+                    node != null && (node.isBoolean() ? node.booleanValue() : !isEmpty(node));
             if (says) {
                 throw ApiException.badRequest(field, field + " is not supported; leave it out");
             }
@@ -60,7 +59,9 @@ final class RequestBody {
     }
 
     private static boolean isEmpty(JsonNode node) {
-        return node.isTextual() ? node.textValue().isEmpty() : node.isContainerNode() && node.isEmpty();
+        return node.isTextual()
+                ? node.textValue().isEmpty()
+                : node.isContainerNode() && node.isEmpty();
     }
 
     @Nullable String text(String field) {

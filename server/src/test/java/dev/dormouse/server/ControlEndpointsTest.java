@@ -50,7 +50,8 @@ class ControlEndpointsTest extends ServerFixture {
 
     @Test
     void theAnswerToASleepTellsTheLevelThatTheEngineIsAt() {
-        engine.state = new EngineState(Phase.ASLEEP, 2, Set.of(dev.dormouse.engine.WakeTag.WEIGHTS), true);
+        engine.state =
+                new EngineState(Phase.ASLEEP, 2, Set.of(dev.dormouse.engine.WakeTag.WEIGHTS), true);
         assertThat(post(200, "/sleep?level=0", "").path("level").asInt()).isEqualTo(2);
     }
 

@@ -73,8 +73,7 @@ class EngineServerTest extends ServerFixture {
                                     + stream
                                     + ",\"stream_options\":{\"include_usage\":true}}");
             List<String> events = stream ? events(response) : List.of(response.body());
-            JsonNode usage =
-                    json(events.get(stream ? events.size() - 2 : 0)).path("usage");
+            JsonNode usage = json(events.get(stream ? events.size() - 2 : 0)).path("usage");
             assertThat(usage.path("prompt_tokens").asInt()).isEqualTo(4);
             assertThat(usage.path("completion_tokens").asInt()).isEqualTo(8);
             assertThat(usage.path("total_tokens").asInt()).isEqualTo(12);
@@ -93,9 +92,7 @@ class EngineServerTest extends ServerFixture {
     private JsonNode stopReason(@Nullable StopReason reason) {
         engine.script =
                 request ->
-                        List.of(
-                                new Finished(
-                                        FinishReason.STOP, reason, new Usage(1, 1, 0), null));
+                        List.of(new Finished(FinishReason.STOP, reason, new Usage(1, 1, 0), null));
         JsonNode whole = post(200, "/v1/completions", "{\"prompt\":\"x\"}");
         List<String> events =
                 events(send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":true}"));
@@ -196,8 +193,7 @@ class EngineServerTest extends ServerFixture {
 
     @Test
     void carriesTransferParametersUntouchedBothWays() {
-        String params =
-                READ.replace("}", ",\"unknown\":{\"a\":[1,null]}}");
+        String params = READ.replace("}", ",\"unknown\":{\"a\":[1,null]}}");
         engine.script =
                 request ->
                         List.of(
@@ -330,7 +326,8 @@ class EngineServerTest extends ServerFixture {
                 assertThat(json(second.body()).path("error").path("code").asText())
                         .isEqualTo("engine_busy");
                 assertThat(second.headers().firstValue("retry-after")).contains("1");
-                script(engine.requests.getFirst(), "a").forEach(engine.listeners.getFirst()::onEvent);
+                script(engine.requests.getFirst(), "a")
+                        .forEach(engine.listeners.getFirst()::onEvent);
                 first.join();
                 post(400, "/v1/completions", "{}");
                 post(400, "/v1/completions", "{}");

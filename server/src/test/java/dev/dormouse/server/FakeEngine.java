@@ -41,6 +41,7 @@ final class FakeEngine implements Engine {
 
     /** What a transition waits for. */
     volatile @Nullable CompletableFuture<TransitionReport> pending;
+
     volatile List<TransferStatistics.TransferSample> samples = List.of();
 
     @Override
@@ -113,7 +114,22 @@ final class FakeEngine implements Engine {
     public EngineStatistics statistics() {
         if (idle) {
             return new EngineStatistics(
-                    0, 0, 0, 0, 10, 10, 0, 0, 0, 0, 0, 0, 0, 0, TransferStatistics.NONE, List.of(),
+                    0,
+                    0,
+                    0,
+                    0,
+                    10,
+                    10,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    TransferStatistics.NONE,
+                    List.of(),
                     List.of());
         }
         TransferStatistics transfers = new TransferStatistics(List.of(), 1, 2, 3, 4, 5, 6, 7, 8);

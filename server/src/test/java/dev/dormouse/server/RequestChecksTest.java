@@ -10,8 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** What the completion endpoints refuse, and how they say so. */
 class RequestChecksTest extends ServerFixture {
-    private static final String CHAT =
-            "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]";
+    private static final String CHAT = "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]";
 
     @ParameterizedTest
     @CsvSource(
@@ -181,8 +180,7 @@ class RequestChecksTest extends ServerFixture {
                     if (answer.has("error")) {
                         assertThat(answer.path("error").path("param").asText())
                                 .isEqualTo("kv_transfer_params");
-                        assertThat(answer.path("error").path("message").asText())
-                                .contains("role");
+                        assertThat(answer.path("error").path("message").asText()).contains("role");
                     }
                 }
                 post(200, "/v1/completions", "{\"prompt\":\"x\"}");

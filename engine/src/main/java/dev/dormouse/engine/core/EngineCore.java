@@ -112,9 +112,7 @@ final class EngineCore {
     }
 
     Expectation expectation() {
-        if (parts.connector() == null
-                || !hasKvCache()
-                || parts.life().phase() == Phase.FAILED) {
+        if (parts.connector() == null || !hasKvCache() || parts.life().phase() == Phase.FAILED) {
             return Expectation.NOTHING;
         }
         if (parts.remote().isReading()) {

@@ -216,7 +216,9 @@ final class Sequence {
 
     /** Tells the client that the output is complete. */
     void tellFinished(
-            FinishReason reason, @Nullable StopReason stopReason, @Nullable KvTransferParams params) {
+            FinishReason reason,
+            @Nullable StopReason stopReason,
+            @Nullable KvTransferParams params) {
         tell(
                 new GenerationEvent.Finished(
                         reason,

@@ -46,7 +46,8 @@ public final class OutputProcessor {
      * @param finish why the sequence ends with this token, or null if it goes on
      * @param stopReason the request's own stop string or token id that ended it
      */
-    public record Step(String text, @Nullable FinishReason finish, @Nullable StopReason stopReason) {}
+    public record Step(
+            String text, @Nullable FinishReason finish, @Nullable StopReason stopReason) {}
 
     /** Takes the next token. Nothing may be taken after a step that finished. */
     public Step accept(int token) {

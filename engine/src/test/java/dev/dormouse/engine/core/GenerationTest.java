@@ -5,6 +5,7 @@ import static dev.dormouse.engine.core.Prompts.prompt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
@@ -12,7 +13,6 @@ import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
 import dev.dormouse.engine.StopReason;
 import java.util.ArrayList;
-import dev.dormouse.engine.EngineConfig;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

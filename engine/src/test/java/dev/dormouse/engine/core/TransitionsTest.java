@@ -211,7 +211,8 @@ final class TransitionsTest {
         try (EngineHarness engine = engine()) {
             engine.submit("held", prompt(1, 9), 1, FakeConnector.remoteDecode());
             RecordingListener reading =
-                    engine.submit("reading", prompt(2, 9), 5, connector.remotePrefill(prompt(2, 9)));
+                    engine.submit(
+                            "reading", prompt(2, 9), 5, connector.remotePrefill(prompt(2, 9)));
             RecordingListener running = engine.submit("running", prompt(3, 9), 100);
             engine.step();
             engine.step();

@@ -58,8 +58,7 @@ class OutputProcessorTest {
             OutputProcessor.Step step = processor.accept(tokens.charAt(i));
             pieces.add(step.text());
             if (step.finish() != null) {
-                pieces.add(
-                        step.finish() + reason(step.stopReason()));
+                pieces.add(step.finish() + reason(step.stopReason()));
                 break;
             }
         }

@@ -79,7 +79,9 @@ class SamplerTest {
         Settings settings = new Settings();
         for (double temperature : new double[] {1e-50, Double.MIN_VALUE, 1e-38, 9e-6, 1e-5}) {
             settings.temperature = temperature;
-            assertThat(draw(settings, 5, 1, 5, 4.99f, -3)).as("%s", temperature).containsOnlyKeys(1);
+            assertThat(draw(settings, 5, 1, 5, 4.99f, -3))
+                    .as("%s", temperature)
+                    .containsOnlyKeys(1);
         }
     }
 
