@@ -19,7 +19,7 @@ final class Cleanup {
         } catch (RuntimeException | Error e) {
             if (failure == null) {
                 failure = e;
-            } else if (failure != e) {
+            } else if (!failure.equals(e)) {
                 failure.addSuppressed(e);
             }
         }

@@ -12,12 +12,9 @@ import dev.dormouse.engine.WakeTag;
 import dev.dormouse.engine.core.Lifecycle.Admission;
 import dev.dormouse.memory.MemoryTag;
 import java.lang.System.Logger.Level;
-import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
 import java.util.Deque;
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.LongSupplier;
@@ -32,15 +29,6 @@ import org.jspecify.annotations.Nullable;
 final class Transitions {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
-    /**
-     * For requests and readers to end. Longer than any lease and any answer should take: what is
-     * still there then may never end.
-     */
-    static final Duration DRAIN_LIMIT = Duration.ofMinutes(10);
-
-    /** Requests that a message names. */
-    private static final int MAX_NAMED = 8;
-
     private final boolean sleepMode;
     private final Lifecycle life;
     private final Scheduler scheduler;
@@ -49,7 +37,7 @@ final class Transitions {
     private final StatisticsBoard statistics;
     private final LongSupplier nanoClock;
     private final Deque<Command.Change> queue = new ArrayDeque<>();
-    private @Nullable Draining draining;
+    private @Nullable Drain draining;
 
     /** A drain was cancelled for the resume that comes next. */
     private boolean cancelled;
@@ -71,15 +59,6 @@ final class Transitions {
         this.nanoClock = nanoClock;
     }
 
-    /** A transition that waits for requests to end, and what to return to if it fails. */
-    private record Draining(
-            Command.Change change,
-            PauseMode mode,
-            boolean memoryGoes,
-            PhaseTimes times,
-            Phase phaseBefore,
-            Admission admissionBefore) {}
-
     /** True while a transition waits for requests to end. */
     boolean isDraining() {
         return draining != null;
@@ -91,9 +70,9 @@ final class Transitions {
 
     /** Begins or completes a transition if it can; true if it did. */
     boolean advance() {
-        Draining current = draining;
+        Drain current = draining;
         if (current != null) {
-            if (drained(current)) {
+            if (current.isDone(scheduler, remote)) {
                 draining = null;
                 settle(current.change(), () -> complete(current));
                 return true;
@@ -103,8 +82,8 @@ final class Transitions {
                 giveUp(current, refused(CONFLICT, "cancelled by a resume"));
                 return true;
             }
-            if (current.times().totalSeconds() >= DRAIN_LIMIT.toSeconds()) {
-                giveUp(current, refused(UNAVAILABLE, unfinished(current)));
+            if (current.isOverdue()) {
+                giveUp(current, refused(UNAVAILABLE, current.unfinished(scheduler, remote)));
                 return true;
             }
             return false;
@@ -118,7 +97,7 @@ final class Transitions {
     }
 
     /** Goes back to what was before the drain; requests that its mode ended stay ended. */
-    private void giveUp(Draining current, TransitionRefusedException why) {
+    private void giveUp(Drain current, TransitionRefusedException why) {
         LOG.log(
                 Level.WARNING,
                 "transition {0} given up: {1}",
@@ -130,28 +109,10 @@ final class Transitions {
         current.change().outcome().completeExceptionally(why);
     }
 
-    private String unfinished(Draining current) {
-        List<String> reasons = new ArrayList<>();
-        if (current.mode() == PauseMode.WAIT && scheduler.liveCount() > 0) {
-            reasons.add("requests " + some(scheduler.liveIds()) + " have not ended");
-        }
-        if (current.memoryGoes() && !remote.isQuiet()) {
-            reasons.add("transfers of " + some(remote.pendingIds()) + " have not ended");
-        }
-        return "given up after %d s: %s; the engine goes on as before; try again, or with mode abort"
-                .formatted(DRAIN_LIMIT.toSeconds(), String.join(", and ", reasons));
-    }
-
-    private static String some(List<String> ids) {
-        int more = ids.size() - MAX_NAMED;
-        return ids.subList(0, Math.min(ids.size(), MAX_NAMED))
-                + (more > 0 ? " and " + more + " more" : "");
-    }
-
     /** The engine cannot go on: says so, and refuses everything from now on. */
     void fail() {
         life.enter(Phase.FAILED, Admission.SHUT);
-        Draining current = draining;
+        Drain current = draining;
         draining = null;
         if (current != null) {
             current.change()
@@ -163,7 +124,7 @@ final class Transitions {
     /** The engine ends: answers every transition that was not made. */
     void close() {
         life.enter(Phase.CLOSED, Admission.SHUT);
-        Draining current = draining;
+        Drain current = draining;
         draining = null;
         if (current != null) {
             queue.addFirst(current.change());
@@ -296,7 +257,7 @@ final class Transitions {
         life.enter(Phase.WAKING, Admission.SHUT);
         long bytes;
         try {
-            bytes = coordinator.wake(memoryOf(waking), times);
+            bytes = coordinator.wake(Lifecycle.memoryOf(waking), times);
         } catch (SleepCoordinator.BrokenException e) {
             throw broken(e);
         } catch (RuntimeException e) {
@@ -316,7 +277,7 @@ final class Transitions {
         PauseMode mode =
                 asked == PauseMode.WAIT && life.phase() == Phase.ASLEEP ? PauseMode.KEEP : asked;
         draining =
-                new Draining(
+                new Drain(
                         change,
                         mode,
                         memoryGoes,
@@ -335,16 +296,7 @@ final class Transitions {
         }
     }
 
-    /**
-     * Blocks that another engine reads, or that a read fills, keep the memory here: until they are
-     * read, their lease ends, or the drain is given up.
-     */
-    private boolean drained(Draining current) {
-        boolean requestsDone = current.mode() != PauseMode.WAIT || scheduler.liveCount() == 0;
-        return requestsDone && (!current.memoryGoes() || remote.isQuiet());
-    }
-
-    private TransitionReport complete(Draining drained) {
+    private TransitionReport complete(Drain drained) {
         drained.times().ended("drain");
         return switch (drained.change().transition()) {
             case Transition.Sleep sleep when sleep.level() == 0 -> {
@@ -382,7 +334,7 @@ final class Transitions {
     }
 
     private TransitionReport fallAsleep(
-            Draining drained,
+            Drain drained,
             String operation,
             int level,
             EnumSet<WakeTag> tags,
@@ -432,18 +384,6 @@ final class Transitions {
 
     private static Admission whilePaused(PauseMode mode) {
         return mode == PauseMode.KEEP ? Admission.FROZEN : Admission.SHUT;
-    }
-
-    private static Set<MemoryTag> memoryOf(Set<WakeTag> tags) {
-        EnumSet<MemoryTag> memory = EnumSet.noneOf(MemoryTag.class);
-        for (WakeTag tag : tags) {
-            switch (tag) {
-                case WEIGHTS -> memory.add(MemoryTag.WEIGHTS);
-                case KV_CACHE -> memory.add(MemoryTag.KV_CACHE);
-                case SCHEDULING -> {}
-            }
-        }
-        return memory;
     }
 
     private static TransitionRefusedException refused(

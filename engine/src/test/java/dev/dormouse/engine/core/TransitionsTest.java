@@ -219,7 +219,7 @@ final class TransitionsTest {
             CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.WAIT);
             engine.settle();
             assertThat(sleep).isNotDone();
-            engine.skippedNanos.addAndGet(Transitions.DRAIN_LIMIT.toNanos());
+            engine.skippedNanos.addAndGet(Drain.LIMIT.toNanos());
             TransitionRefusedException refused = engine.refused(sleep);
             assertThat(refused.reason()).isEqualTo(Reason.UNAVAILABLE);
             assertThat(refused)
@@ -248,7 +248,7 @@ final class TransitionsTest {
             CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.KEEP);
             engine.settle();
             assertThat(engine.engine.state().phase()).isEqualTo(Phase.PAUSING);
-            engine.skippedNanos.addAndGet(Transitions.DRAIN_LIMIT.toNanos());
+            engine.skippedNanos.addAndGet(Drain.LIMIT.toNanos());
             assertThat(engine.refused(sleep).reason()).isEqualTo(Reason.UNAVAILABLE);
             assertThat(engine.engine.state())
                     .isEqualTo(new EngineState(Phase.PAUSED, 0, Set.of(), true));
