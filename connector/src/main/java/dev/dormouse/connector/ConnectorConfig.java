@@ -16,7 +16,6 @@ import org.jspecify.annotations.Nullable;
  * @param blockTokens tokens per block
  * @param factors what peers must have in common with this engine
  * @param enforceCompatibility whether a peer of another compatibility hash is refused
- * @param loadFailurePolicy what the engine does with a request whose read failed
  * @param leaseDuration how long finished blocks are held for a reader that gives no sign of life
  * @param handshakeTimeout limit of one handshake
  * @param readTimeout limit of one read, from post to completion
@@ -34,7 +33,6 @@ public record ConnectorConfig(
         int blockTokens,
         CompatibilityFactors factors,
         boolean enforceCompatibility,
-        LoadFailurePolicy loadFailurePolicy,
         Duration leaseDuration,
         Duration handshakeTimeout,
         Duration readTimeout,
@@ -105,7 +103,6 @@ public record ConnectorConfig(
         private int sideChannelPort = DEFAULT_PORT;
         private int tpSize = 1;
         private boolean enforceCompatibility = true;
-        private LoadFailurePolicy loadFailurePolicy = LoadFailurePolicy.FAIL;
         private Duration leaseDuration = Duration.ofSeconds(30);
         private Duration handshakeTimeout = Duration.ofSeconds(5);
         private Duration readTimeout = Duration.ofMinutes(2);
@@ -159,12 +156,6 @@ public record ConnectorConfig(
             return this;
         }
 
-        /** Default: fail. */
-        public Builder loadFailurePolicy(LoadFailurePolicy value) {
-            loadFailurePolicy = value;
-            return this;
-        }
-
         /** Default: 30 s. */
         public Builder leaseDuration(Duration value) {
             leaseDuration = value;
@@ -211,7 +202,6 @@ public record ConnectorConfig(
                     blockTokens,
                     factors,
                     enforceCompatibility,
-                    loadFailurePolicy,
                     leaseDuration,
                     handshakeTimeout,
                     readTimeout,

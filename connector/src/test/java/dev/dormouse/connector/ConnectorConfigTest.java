@@ -58,7 +58,6 @@ final class ConnectorConfigTest {
         assertThat(config.handshakeTimeout()).isEqualTo(Duration.ofSeconds(5));
         assertThat(config.engineTtl()).isEqualTo(Duration.ofHours(1));
         assertThat(config.enforceCompatibility()).isTrue();
-        assertThat(config.loadFailurePolicy()).isEqualTo(LoadFailurePolicy.FAIL);
         assertThat(config.skipReregistration()).isFalse();
     }
 

@@ -16,7 +16,9 @@ import org.jspecify.annotations.Nullable;
  * <p>Transitions are made one after the other, in the order of the calls; a call during a
  * transition waits for its turn. One that cannot be made completes its future with a {@link
  * TransitionRefusedException} and changes nothing, except that requests which its mode ended stay
- * ended. One that finds nothing to do completes with {@code changed} false.
+ * ended. One that waits for requests or readers is given up as UNAVAILABLE after ten minutes, and
+ * as a CONFLICT as soon as a resume is called; the engine then goes on as before it. One that finds
+ * nothing to do completes with {@code changed} false.
  *
  * <table>
  * <caption>What a call does in each state; "–" changes nothing</caption>
@@ -30,14 +32,14 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>wake</td><td>–</td><td>AWAKE if scheduling is among the tags</td>
  *     <td>AWAKE if scheduling is among the tags</td>
  *     <td>the tags come; AWAKE with the last of them</td></tr>
- * <tr><td>pause</td><td>PAUSED</td><td>applies the new mode</td><td>–</td><td>–</td></tr>
+ * <tr><td>pause</td><td>PAUSED</td><td>– if mode and cache are so already, else applies them</td><td>–</td><td>–</td></tr>
  * <tr><td>resume</td><td>–</td><td>AWAKE</td><td>AWAKE</td><td>CONFLICT</td></tr>
  * </table>
  *
  * <p>In FAILED every call is a CONFLICT.
  *
  * <p>The KV cache stays, in every mode, while a read from another engine fills its blocks, and
- * while it holds prompts for other engines: until they are read or their lease ends. What a sleep
+ * while it holds prompts for other engines: until they are read, or their lease ends. What a sleep
  * with mode {@link PauseMode#KEEP} froze is computed again after the wake and goes on with the
  * tokens that it would have had. New requests are refused as {@link
  * GenerationEvent.FailureKind#UNAVAILABLE} from the beginning of a sleep, and of a pause unless its

@@ -36,17 +36,28 @@ public record EngineConfig(
         boolean holdRequestsWhileAsleep,
         boolean recomputeFailedLoads,
         boolean poisonWokenMemory) {
+    /** Far beyond what an engine could answer in time. */
+    private static final int MAX_REQUESTS = 1_000_000;
+
     /** Checks the ranges; the message names the option as {@code dormouse serve} spells it. */
     public EngineConfig {
         require(blockTokens >= 1, "--block-size", blockTokens, "at least 1");
         require(maxModelLength >= 2, "--max-model-len", maxModelLength, "at least 2");
-        require(maxSequences >= 1, "--max-num-seqs", maxSequences, "at least 1");
+        require(
+                maxSequences >= 1 && maxSequences <= MAX_REQUESTS,
+                "--max-num-seqs",
+                maxSequences,
+                "between 1 and " + MAX_REQUESTS);
         require(
                 maxBatchedTokens >= maxSequences,
                 "--max-num-batched-tokens",
                 maxBatchedTokens,
                 "at least --max-num-seqs, which is " + maxSequences);
-        require(maxWaiting >= 0, "--max-waiting", maxWaiting, "0 or more");
+        require(
+                maxWaiting >= 0 && maxWaiting <= MAX_REQUESTS,
+                "--max-num-waiting",
+                maxWaiting,
+                "between 0 and " + MAX_REQUESTS);
     }
 
     private static void require(boolean holds, String option, int value, String range) {

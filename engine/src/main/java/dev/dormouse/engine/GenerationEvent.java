@@ -28,7 +28,7 @@ public sealed interface GenerationEvent {
      */
     record Finished(
             FinishReason reason,
-            @Nullable String stopReason,
+            @Nullable StopReason stopReason,
             Usage usage,
             @Nullable KvTransferParams kvTransferParams)
             implements GenerationEvent {}

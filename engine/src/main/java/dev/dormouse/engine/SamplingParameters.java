@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * How tokens are chosen, and when a sequence ends. Names and defaults are vLLM's.
  *
- * @param temperature 0 is greedy
+ * @param temperature below 0.00001 is greedy
  * @param topK keep the k most likely tokens; 0 or -1 keeps all
  * @param topP keep the smallest set whose probability reaches this
  * @param minP drop tokens below this share of the most likely token's probability
@@ -37,7 +37,28 @@ public record SamplingParameters(
         Set<Integer> stopTokenIds,
         boolean ignoreEos,
         @Nullable Integer logprobs) {
-    /** Checks every range; the message names the API's own field. */
+    /** A value that is out of its range. */
+    public static final class OutOfRangeException extends IllegalArgumentException {
+        private static final long serialVersionUID = 1L;
+
+        private final String field;
+
+        OutOfRangeException(String field, String message) {
+            super(message);
+            this.field = field;
+        }
+
+        /** The API's name of the field. */
+        public String field() {
+            return field;
+        }
+    }
+
+    /**
+     * Checks every range; the message names the API's own field.
+     *
+     * @throws OutOfRangeException for the first value that is out of its range
+     */
     public SamplingParameters {
         stop = List.copyOf(stop);
         stopTokenIds = Set.copyOf(stopTokenIds);
@@ -107,7 +128,7 @@ public record SamplingParameters(
 
     private static void require(boolean holds, String field, @Nullable Object value, String range) {
         if (!holds) {
-            throw new IllegalArgumentException(field + " is " + value + ", but must be " + range);
+            throw new OutOfRangeException(field, field + " is " + value + ", but must be " + range);
         }
     }
 }

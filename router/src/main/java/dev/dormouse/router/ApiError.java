@@ -44,6 +44,14 @@ record ApiError(
         };
     }
 
+    /** An engine that took the request and ended it by itself, without an answer. */
+    static ApiError aborted(Role leg) {
+        String message =
+                leg.label()
+                        + " engine ended the request, as it does when it pauses or falls asleep";
+        return new ApiError(503, leg.label() + "_unavailable", message, leg, null, "1");
+    }
+
     /**
      * An engine's answer with a status that is neither success nor the client's fault.
      *

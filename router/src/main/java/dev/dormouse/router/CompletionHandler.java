@@ -4,7 +4,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.util.Iterator;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Serves a completion by two legs: a prefill engine computes the prompt's KV, a decode engine reads
@@ -13,6 +15,9 @@ import java.util.Optional;
 final class CompletionHandler {
     /** Tells the client how its prompt got to the decode engine. */
     static final String HAND_OVER = "x-dormouse-hand-over";
+
+    private static final Engine.Health UNREADY =
+            new Engine.Health(Engine.Readiness.UNREADY, "not ready: refused a request");
 
     private static final Logger LOGGER = System.getLogger("dormouse.router");
 
@@ -44,6 +49,9 @@ final class CompletionHandler {
         /** The engine succeeded and holds nothing. */
         record NotHandedOver() implements Prefilled {}
 
+        /** The engine ended the request by itself, as it does when it pauses or falls asleep. */
+        record Aborted() implements Prefilled {}
+
         /** The client has its answer already. */
         record Ended(Outcome outcome) implements Prefilled {}
     }
@@ -63,27 +71,51 @@ final class CompletionHandler {
             case Prefilled.HandedOver(JsonNode params) ->
                     decode(request.decodeBody(params), "yes", exchange);
             case Prefilled.NotHandedOver() -> decode(request.plainBody(), "no", exchange);
+            case Prefilled.Aborted() -> {
+                ApiError.aborted(Role.PREFILL).send(exchange.response());
+                yield Outcome.FAILED;
+            }
             case Prefilled.Ended(Outcome outcome) -> outcome;
         };
     }
 
+    /**
+     * Asks one prefill engine after the other, as long as they say that they do not take requests
+     * now: those hold nothing for it.
+     */
     private Prefilled prefill(CompletionRequest request, Exchange exchange) {
         byte[] body = request.prefillBody();
-        try (Leg.Answer answer =
-                prefill.open(
-                        engine ->
-                                exchange.postTo(engine, body)
-                                        .setHeader("accept", "application/json")
-                                        .build(),
-                        exchange.endpoint(),
-                        exchange.client())) {
-            if (Outcome.ofStatus(answer.status()) != Outcome.OK) {
-                return new Prefilled.Ended(
-                        relay.relay(prefill, answer.call(), answer.head(), exchange.response()));
+        Iterator<Engine> candidates = prefill.candidates();
+        while (true) {
+            try (Leg.Answer answer =
+                    prefill.open(
+                            candidates,
+                            engine ->
+                                    exchange.postTo(engine, body)
+                                            .setHeader("accept", "application/json")
+                                            .build(),
+                            exchange.endpoint(),
+                            exchange.client())) {
+                @Nullable Prefilled result =
+                        Outcome.ofStatus(answer.status()) == Outcome.OK
+                                ? readHandOver(answer.call())
+                                : null;
+                boolean unready = answer.status() == 503 || result instanceof Prefilled.Aborted;
+                if (unready) {
+                    answer.call().engine().health(UNREADY);
+                }
+                if (unready && candidates.hasNext()) {
+                    answer.call().settle(Outcome.FAILED);
+                } else if (result != null) {
+                    return result;
+                } else {
+                    return new Prefilled.Ended(
+                            relay.relay(
+                                    prefill, answer.call(), answer.head(), exchange.response()));
+                }
+            } catch (UpstreamFailure e) {
+                return new Prefilled.Ended(sendFailure(Role.PREFILL, e, exchange));
             }
-            return readHandOver(answer.call());
-        } catch (UpstreamFailure e) {
-            return new Prefilled.Ended(sendFailure(Role.PREFILL, e, exchange));
         }
     }
 
@@ -105,12 +137,19 @@ final class CompletionHandler {
             throw new UpstreamFailure(
                     Outcome.BROKEN, "prefill engine answered with something that is not JSON");
         }
-        call.settle(Outcome.OK);
         JsonNode params = answer.path("kv_transfer_params");
-        if (params.isMissingNode() || params.isNull() || (params.isObject() && params.isEmpty())) {
-            boolean stopped =
-                    answer.path("choices").path(0).path("finish_reason").asText().equals("stop");
-            metrics.prefillWithoutHandOver(stopped);
+        boolean nothing =
+                params.isMissingNode()
+                        || params.isNull()
+                        || (params.isObject() && params.isEmpty());
+        String finish = answer.path("choices").path(0).path("finish_reason").asText();
+        if (nothing && finish.equals("abort")) {
+            call.settle(Outcome.FAILED);
+            return new Prefilled.Aborted();
+        }
+        call.settle(Outcome.OK);
+        if (nothing) {
+            metrics.prefillWithoutHandOver(finish.equals("stop"));
             return new Prefilled.NotHandedOver();
         }
         return new Prefilled.HandedOver(params);
@@ -119,6 +158,7 @@ final class CompletionHandler {
     private Outcome decode(byte[] body, String handOver, Exchange exchange) {
         try (Leg.Answer answer =
                 decode.open(
+                        decode.candidates(),
                         engine -> exchange.postTo(engine, body).build(),
                         exchange.endpoint(),
                         exchange.client())) {

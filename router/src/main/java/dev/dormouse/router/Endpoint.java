@@ -1,7 +1,5 @@
 package dev.dormouse.router;
 
-import java.util.Optional;
-
 /** A path that the router passes to engines. Everything else of an engine stays unreachable. */
 enum Endpoint {
     /** Two legs. */
@@ -20,15 +18,5 @@ enum Endpoint {
     /** The path, on the router as on an engine. */
     String path() {
         return path;
-    }
-
-    /** The endpoint of a request's path. */
-    static Optional<Endpoint> of(String path) {
-        for (Endpoint endpoint : values()) {
-            if (endpoint.path.equals(path)) {
-                return Optional.of(endpoint);
-            }
-        }
-        return Optional.empty();
     }
 }

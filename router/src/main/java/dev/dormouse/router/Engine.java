@@ -4,13 +4,31 @@ import java.net.URI;
 
 /** One engine the router knows. Thread-safe. */
 final class Engine {
+    /** What an engine can be asked for. */
+    enum Readiness {
+        /** Takes requests. */
+        READY,
+        /** Alive, but asleep or paused. */
+        UNREADY,
+        /** Dead, silent, or failed. */
+        DOWN
+    }
+
     /** What is last known of an engine; {@code detail} is for people. */
-    record Health(boolean healthy, String detail) {}
+    record Health(Readiness readiness, String detail) {
+        boolean alive() {
+            return readiness != Readiness.DOWN;
+        }
+
+        boolean ready() {
+            return readiness == Readiness.READY;
+        }
+    }
 
     private final Role role;
     private final String name;
     private final URI baseUrl;
-    private volatile Health health = new Health(false, "not checked yet");
+    private volatile Health health = new Health(Readiness.DOWN, "not checked yet");
 
     /** The {@code index}-th engine of its role; clients see this name, never the URL. */
     Engine(Role role, int index, URI baseUrl) {
@@ -25,10 +43,6 @@ final class Engine {
 
     String name() {
         return name;
-    }
-
-    URI baseUrl() {
-        return baseUrl;
     }
 
     /** The URI of an absolute {@code path} on this engine. */

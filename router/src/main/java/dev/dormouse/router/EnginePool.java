@@ -3,7 +3,9 @@ package dev.dormouse.router;
 import java.net.URI;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The engines of one role, taken in turn. Thread-safe. */
@@ -23,32 +25,27 @@ final class EnginePool {
         return engines;
     }
 
-    /** True if at least one engine passed its last health check. */
-    boolean healthy() {
-        return engines.stream().anyMatch(engine -> engine.health().healthy());
+    /** True if at least one engine took requests at its last check. */
+    boolean ready() {
+        return engines.stream().anyMatch(engine -> engine.health().ready());
     }
 
     /**
-     * The order in which the next request tries the engines: the healthy ones by turns, then the
-     * others. Health is only a preference, since it may be a moment old: with no healthy engine the
-     * attempt itself tells.
+     * The order in which the next request tries the engines: those that are ready by turns, then
+     * sleepers, then the others. What is known of an engine is only a preference, since it may be a
+     * moment old: with no engine ready the attempt itself tells.
      */
     List<Engine> candidates() {
-        List<Engine> healthy = new ArrayList<>();
-        List<Engine> others = new ArrayList<>();
+        Map<Engine.Readiness, List<Engine>> alike = new EnumMap<>(Engine.Readiness.class);
         for (Engine engine : engines) {
-            (engine.health().healthy() ? healthy : others).add(engine);
+            alike.computeIfAbsent(engine.health().readiness(), _ -> new ArrayList<>()).add(engine);
         }
         int next = turn.getAndIncrement();
-        rotate(healthy, next);
-        rotate(others, next);
-        healthy.addAll(others);
-        return healthy;
-    }
-
-    private static void rotate(List<Engine> list, int by) {
-        if (!list.isEmpty()) {
-            Collections.rotate(list, -Math.floorMod(by, list.size()));
+        List<Engine> ordered = new ArrayList<>();
+        for (List<Engine> group : alike.values()) {
+            Collections.rotate(group, -Math.floorMod(next, group.size()));
+            ordered.addAll(group);
         }
+        return ordered;
     }
 }

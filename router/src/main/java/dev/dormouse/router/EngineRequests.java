@@ -23,7 +23,9 @@ import java.util.regex.Pattern;
 final class EngineRequests {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
     private static final HeaderName REQUEST_ID = HeaderNames.create(ForwardedHeaders.REQUEST_ID);
-    private static final Pattern LEGAL_REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,256}");
+
+    /** As long as an engine takes them; it would replace a longer one by its own. */
+    private static final Pattern LEGAL_REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
 
     private final CompletionHandler completions;
     private final Leg decode;
@@ -83,7 +85,7 @@ final class EngineRequests {
             if (!LEGAL_REQUEST_ID.matcher(id).matches()) {
                 return reject(
                         "illegal_request_id",
-                        "X-Request-Id must be 1 to 256 visible ASCII characters",
+                        "X-Request-Id must be 1 to 128 visible ASCII characters",
                         response);
             }
             response.header(REQUEST_ID, id);
@@ -125,6 +127,7 @@ final class EngineRequests {
     private Outcome models(Exchange exchange) {
         try (Leg.Answer answer =
                 decode.open(
+                        decode.candidates(),
                         engine -> exchange.requestTo(engine).build(),
                         exchange.endpoint(),
                         exchange.client())) {

@@ -15,7 +15,10 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 
-/** Asks every engine's {@code /health} again and again, one virtual thread each. */
+/**
+ * Asks every engine again and again, one virtual thread each: {@code /ready} whether it takes
+ * requests, and if not, {@code /health} whether it lives.
+ */
 final class HealthMonitor implements AutoCloseable {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
 
@@ -62,10 +65,10 @@ final class HealthMonitor implements AutoCloseable {
                 if (!now.equals(reported)) {
                     reported = now;
                     LOGGER.log(
-                            now.healthy() ? Level.INFO : Level.WARNING,
-                            "engine health changed: engine={0} healthy={1} detail=\"{2}\"",
+                            now.alive() ? Level.INFO : Level.WARNING,
+                            "engine health changed: engine={0} readiness={1} detail=\"{2}\"",
                             engine.name(),
-                            now.healthy(),
+                            now.readiness(),
                             now.detail());
                 }
             } while (!stopped.await(interval.toNanos(), TimeUnit.NANOSECONDS));
@@ -75,16 +78,32 @@ final class HealthMonitor implements AutoCloseable {
     }
 
     private Engine.Health check(Engine engine) throws InterruptedException {
-        HttpRequest request = HttpRequest.newBuilder(engine.resolve("/health")).build();
+        try {
+            int ready = status(engine, "/ready");
+            if (ready == 200) {
+                return new Engine.Health(Engine.Readiness.READY, "answered 200");
+            }
+            int alive = status(engine, "/health");
+            if (alive != 200) {
+                return new Engine.Health(Engine.Readiness.DOWN, "answered " + alive);
+            }
+            // vLLM knows no /ready: there, whoever lives is asked.
+            return ready == 404
+                    ? new Engine.Health(Engine.Readiness.READY, "answered 200")
+                    : new Engine.Health(Engine.Readiness.UNREADY, "not ready: answered " + ready);
+        } catch (CancellationException e) {
+            return new Engine.Health(Engine.Readiness.DOWN, "silent for " + timeout);
+        } catch (ExecutionException e) {
+            return new Engine.Health(Engine.Readiness.DOWN, "unreachable");
+        }
+    }
+
+    private int status(Engine engine, String path) throws ExecutionException, InterruptedException {
+        HttpRequest request = HttpRequest.newBuilder(engine.resolve(path)).build();
         CompletableFuture<HttpResponse<Void>> answer =
                 http.sendAsync(request, HttpResponse.BodyHandlers.discarding());
         try (var _ = limits.start(timeout, () -> answer.cancel(true))) {
-            int status = answer.get().statusCode();
-            return new Engine.Health(status == 200, "answered " + status);
-        } catch (CancellationException e) {
-            return new Engine.Health(false, "silent for " + timeout);
-        } catch (ExecutionException e) {
-            return new Engine.Health(false, "unreachable");
+            return answer.get().statusCode();
         } finally {
             answer.cancel(true);
         }

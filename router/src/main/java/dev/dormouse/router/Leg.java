@@ -7,6 +7,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.function.Function;
 
 /** Asks an engine of one role, by turns. Thread-safe. */
@@ -54,19 +55,30 @@ final class Leg {
         return timeout;
     }
 
+    /** The engines for one request, in the order in which to try them. */
+    Iterator<Engine> candidates() {
+        return pool.candidates().iterator();
+    }
+
     /**
      * Sends a request to the next engine and waits for its head. An engine to which no connection
      * comes up has seen nothing of the request, so the next one gets it; after any other failure
      * none does.
      *
+     * @param candidates engines that are left to try; those that were tried are taken away
      * @param request makes the request for a given engine
      * @param client the call is aborted when it leaves
      * @throws UpstreamFailure of the last engine tried
      */
-    Answer open(Function<Engine, HttpRequest> request, Endpoint endpoint, ClientConnection client)
+    Answer open(
+            Iterator<Engine> candidates,
+            Function<Engine, HttpRequest> request,
+            Endpoint endpoint,
+            ClientConnection client)
             throws UpstreamFailure {
         UpstreamFailure unreachable = null;
-        for (Engine engine : pool.candidates()) {
+        while (candidates.hasNext()) {
+            Engine engine = candidates.next();
             if (client.gone()) {
                 throw new UpstreamFailure(Outcome.CANCELLED, "the client left");
             }
@@ -79,12 +91,12 @@ final class Leg {
                 if (e.outcome() != Outcome.UNREACHABLE) {
                     throw e;
                 }
-                engine.health(new Engine.Health(false, "unreachable"));
+                engine.health(new Engine.Health(Engine.Readiness.DOWN, "unreachable"));
                 unreachable = e;
             }
         }
         if (unreachable == null) {
-            throw new IllegalStateException("no " + role.label() + " engine configured");
+            throw new IllegalStateException("no " + role.label() + " engine left to try");
         }
         throw unreachable;
     }

@@ -116,36 +116,10 @@ public final class Router implements AutoCloseable {
         Leg prefillLeg =
                 new Leg(Role.PREFILL, prefill, http, limits, metrics, config.prefillTimeout());
         Leg decodeLeg = new Leg(Role.DECODE, decode, http, limits, metrics, config.decodeTimeout());
-        ResponseRelay relay = new ResponseRelay(metrics);
-        EngineRequests requests =
-                new EngineRequests(
-                        new CompletionHandler(
-                                prefillLeg, decodeLeg, relay, metrics, config.maxBodyBytes()),
-                        decodeLeg,
-                        relay,
-                        metrics,
-                        limits,
-                        config,
-                        () -> UUID.randomUUID().toString());
+        EngineRequests requests = requests(config, prefillLeg, decodeLeg, metrics, limits);
         FrontDoor frontDoor =
                 new FrontDoor(routes(requests, new StatusPages(prefill, decode, metrics)));
-
-        WebServer server =
-                WebServer.builder()
-                        .host(config.host())
-                        .port(config.port())
-                        .shutdownHook(false)
-                        .protocolsDiscoverServices(false)
-                        .addConnectionSelector(
-                                new ClientConnections(limits, config.clientTimeout()))
-                        // Without it a small piece waits for the client's delayed acknowledgement.
-                        .connectionOptions(options -> options.tcpNoDelay(true))
-                        .writeBufferSize(0)
-                        .maxPayloadSize(config.maxBodyBytes())
-                        .maxTcpConnections(MAX_CONNECTIONS)
-                        .directHandlers(directHandlers())
-                        .routing(HttpRouting.builder().any(frontDoor))
-                        .build();
+        WebServer server = listener(config, limits, frontDoor);
         owned.push(server::stop);
         server.start();
         if (!server.isRunning()) { // Helidon logs the cause and says nothing else
@@ -159,6 +133,40 @@ public final class Router implements AutoCloseable {
         }
         health.start(engines);
         return server;
+    }
+
+    private static EngineRequests requests(
+            RouterConfig config,
+            Leg prefill,
+            Leg decode,
+            RouterMetrics metrics,
+            TimeLimits limits) {
+        ResponseRelay relay = new ResponseRelay(metrics);
+        return new EngineRequests(
+                new CompletionHandler(prefill, decode, relay, metrics, config.maxBodyBytes()),
+                decode,
+                relay,
+                metrics,
+                limits,
+                config,
+                () -> UUID.randomUUID().toString());
+    }
+
+    private static WebServer listener(RouterConfig config, TimeLimits limits, FrontDoor door) {
+        return WebServer.builder()
+                .host(config.host())
+                .port(config.port())
+                .shutdownHook(false)
+                .protocolsDiscoverServices(false)
+                .addConnectionSelector(new ClientConnections(limits, config.clientTimeout()))
+                // Without it a small piece waits for the client's delayed acknowledgement.
+                .connectionOptions(options -> options.tcpNoDelay(true))
+                .writeBufferSize(0)
+                .maxPayloadSize(config.maxBodyBytes())
+                .maxTcpConnections(MAX_CONNECTIONS)
+                .directHandlers(directHandlers())
+                .routing(HttpRouting.builder().any(door))
+                .build();
     }
 
     private static Map<String, FrontDoor.Route> routes(EngineRequests requests, StatusPages pages) {

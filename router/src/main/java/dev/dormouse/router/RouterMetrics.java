@@ -64,8 +64,12 @@ final class RouterMetrics implements AutoCloseable {
                             .register(registry));
         }
         for (Engine engine : engines) {
-            Gauge.builder(PREFIX + "engine.healthy", engine, e -> e.health().healthy() ? 1 : 0)
-                    .description("1 if the engine passed its last health check.")
+            Gauge.builder(PREFIX + "engine.healthy", engine, e -> e.health().alive() ? 1 : 0)
+                    .description("1 if the engine was alive at its last health check.")
+                    .tag("engine", engine.name())
+                    .register(registry);
+            Gauge.builder(PREFIX + "engine.ready", engine, e -> e.health().ready() ? 1 : 0)
+                    .description("1 if the engine took requests at its last health check.")
                     .tag("engine", engine.name())
                     .register(registry);
         }

@@ -21,7 +21,7 @@ final class StatusPages {
 
     /** Readiness: 200 if a request could be served, else 503; each engine's state either way. */
     void health(ServerRequest request, ServerResponse response) {
-        boolean ready = prefill.healthy() && decode.healthy();
+        boolean ready = prefill.ready() && decode.ready();
         ObjectNode body = Json.object();
         body.put("status", ready ? "ok" : "unavailable");
         ArrayNode engines = body.putArray("engines");
@@ -48,7 +48,8 @@ final class StatusPages {
         Engine.Health health = engine.health();
         return Json.object()
                 .put("engine", engine.name())
-                .put("healthy", health.healthy())
+                .put("healthy", health.alive())
+                .put("ready", health.ready())
                 .put("detail", health.detail());
     }
 }

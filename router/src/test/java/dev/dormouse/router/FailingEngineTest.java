@@ -149,6 +149,50 @@ class FailingEngineTest {
     }
 
     @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "503|{\"error\":{\"message\":\"asleep\"}}",
+                "200|{\"choices\":[{\"text\":\"\",\"finish_reason\":\"abort\"}]}"
+            })
+    void promptGoesToTheNextPrefillEngineIfOneTakesNoneNow(String answer) throws Exception {
+        int status = Integer.parseInt(answer.substring(0, 3));
+        FakeEngine.Script unready = call -> call.json(status, answer.substring(4));
+        try (FakeEngine spare = new FakeEngine(handingOver());
+                RouterHarness h =
+                        new RouterHarness(
+                                unready, answering("{}"), c -> c.prefillEngine(spare.url()))) {
+            for (int i = 0; i < 4; i++) {
+                HttpResponse<String> response = h.complete(BODY);
+                assertThat(response.statusCode()).isEqualTo(200);
+                assertThat(response.headers().firstValue("x-dormouse-hand-over")).contains("yes");
+            }
+            assertThat(spare.requests()).hasSize(4);
+            assertThat(h.prefill.requests()).isNotEmpty();
+            assertThat(h.decode.requests()).hasSize(4);
+            h.awaitMetric(
+                    h.prefill.requests().size(),
+                    "dormouse_router_leg_requests_total",
+                    "engine=\"prefill-0\"",
+                    "outcome=\"failed\"");
+            h.awaitMetric(0, "dormouse_router_legs_in_flight");
+        }
+    }
+
+    @Test
+    void prefillEngineThatEndsARequestByItselfIsUnavailable() throws Exception {
+        FakeEngine.Script prefill =
+                call -> call.json(200, "{\"choices\":[{\"finish_reason\":\"abort\"}]}");
+        try (RouterHarness h = harness(Role.PREFILL, prefill)) {
+            HttpResponse<String> response = h.complete(BODY);
+            assertError(response, 503, "prefill_unavailable", Role.PREFILL);
+            assertThat(response.headers().firstValue("retry-after")).contains("1");
+            assertThat(h.decode.requests()).isEmpty();
+            assertLegCounted(h, Role.PREFILL, "failed");
+            assertThat(h.metric("dormouse_router_prefill_without_handover_total")).isZero();
+        }
+    }
+
+    @ParameterizedTest
     @EnumSource(Role.class)
     void silentEngineIsGivenUpAndCancelled(Role failing) throws Exception {
         CountDownLatch cancelled = new CountDownLatch(1);

@@ -23,8 +23,8 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /**
- * An engine on a real socket that answers as its script says. {@code /health} is answered without
- * the script; everything else is recorded first.
+ * An engine on a real socket that answers as its script says. {@code /health} and {@code /ready}
+ * are answered without the script; everything else is recorded first.
  */
 final class FakeEngine implements AutoCloseable {
     /** Serves one request. */
@@ -53,6 +53,7 @@ final class FakeEngine implements AutoCloseable {
     private final List<Request> requests = new CopyOnWriteArrayList<>();
     private final Script script;
     private volatile int healthStatus = 200;
+    private volatile int readyStatus = 200;
 
     FakeEngine(Script script) {
         this(0, script);
@@ -98,6 +99,11 @@ final class FakeEngine implements AutoCloseable {
         healthStatus = status;
     }
 
+    /** What {@code /ready} answers while the engine is alive. */
+    void readyStatus(int status) {
+        readyStatus = status;
+    }
+
     /** Dies as by kill -9: all its connections break. */
     @Override
     public void close() {
@@ -133,6 +139,9 @@ final class FakeEngine implements AutoCloseable {
                 Call call = new Call(request, socket, in);
                 if (request.path().equals("/health")) {
                     call.answer(healthStatus, "text/plain", "");
+                } else if (request.path().equals("/ready")) {
+                    int status = healthStatus == 200 ? readyStatus : healthStatus;
+                    call.answer(status, "text/plain", "");
                 } else {
                     requests.add(request);
                     script.serve(call);

@@ -238,7 +238,7 @@ class RouterSurfaceTest {
     }
 
     @Test
-    void healthNeedsOneHealthyEngineOfEachRole() throws Exception {
+    void healthNeedsOneReadyEngineOfEachRole() throws Exception {
         try (FakeEngine spare = new FakeEngine(handingOver());
                 RouterHarness h =
                         new RouterHarness(
@@ -249,17 +249,19 @@ class RouterSurfaceTest {
             spare.healthStatus(500);
             h.awaitMetric(0, "dormouse_router_engine_healthy", "prefill-1");
             awaitHealth(h, 200);
-            h.prefill.healthStatus(503);
+            h.prefill.readyStatus(503);
             awaitHealth(h, 503);
+            assertThat(h.metric("dormouse_router_engine_healthy", "prefill-0")).isEqualTo(1);
+            assertThat(h.metric("dormouse_router_engine_ready", "prefill-0")).isZero();
             JsonNode body = json(h.request("GET", "/health").body());
             assertThat(body.get("status").asText()).isEqualTo("unavailable");
             assertThat(body.get("engines"))
                     .isEqualTo(
                             json(
                                     """
-                                    [{"engine":"prefill-0","healthy":false,"detail":"answered 503"},
-                                     {"engine":"prefill-1","healthy":false,"detail":"answered 500"},
-                                     {"engine":"decode-0","healthy":true,"detail":"answered 200"}]
+                                    [{"engine":"prefill-0","healthy":true,"ready":false,"detail":"not ready: answered 503"},
+                                     {"engine":"prefill-1","healthy":false,"ready":false,"detail":"answered 500"},
+                                     {"engine":"decode-0","healthy":true,"ready":true,"detail":"answered 200"}]
                                     """));
             assertThat(h.request("GET", "/health/live").statusCode()).isEqualTo(200);
             assertThat(h.complete(BODY).statusCode()).as("health is a hint only").isEqualTo(200);
@@ -291,6 +293,55 @@ class RouterSurfaceTest {
     }
 
     @Test
+    void sleepingEngineIsOnlyUsedWhenNoneIsReady() throws Exception {
+        try (FakeEngine spare = new FakeEngine(handingOver());
+                RouterHarness h =
+                        new RouterHarness(
+                                handingOver(),
+                                answering("{}"),
+                                c -> c.prefillEngine(spare.url()))) {
+            spare.readyStatus(503);
+            h.awaitMetric(1, "dormouse_router_engine_ready", "prefill");
+            h.awaitMetric(2, "dormouse_router_engine_healthy", "prefill");
+            for (int i = 0; i < 4; i++) {
+                h.complete(BODY);
+            }
+            assertThat(h.prefill.requests()).hasSize(4);
+            assertThat(spare.requests()).isEmpty();
+
+            h.prefill.healthStatus(500);
+            h.awaitMetric(0, "dormouse_router_engine_ready", "prefill");
+            h.complete(BODY);
+            assertThat(spare.requests()).as("the sleeper before the dead").hasSize(1);
+        }
+    }
+
+    @Test
+    void engineWithoutReadinessCheckIsReadyWhileItLives() throws Exception {
+        try (RouterHarness h = harness()) {
+            h.prefill.readyStatus(404);
+            h.decode.readyStatus(404);
+            awaitHealth(h, 200);
+            h.awaitMetric(2, "dormouse_router_engine_ready");
+            h.prefill.healthStatus(500);
+            awaitHealth(h, 503);
+        }
+    }
+
+    @Test
+    void requestIdIsAsLongAsAnEngineTakesIt() throws Exception {
+        try (RouterHarness h = harness()) {
+            String longest = "i".repeat(128);
+            h.post("/v1/completions", BODY, "X-Request-Id", longest);
+            assertThat(h.decode.request().header("x-request-id")).containsExactly(longest);
+            assertRefused(
+                    h.post("/v1/completions", BODY, "X-Request-Id", longest + "i"),
+                    400,
+                    "illegal_request_id");
+        }
+    }
+
+    @Test
     void everySeriesIsThereFromTheStart() throws Exception {
         try (RouterHarness h = harness()) {
             String metrics = h.request("GET", "/metrics").body();
@@ -312,7 +363,8 @@ class RouterSurfaceTest {
                                     "dormouse_router_decode_first_byte_seconds_bucket",
                                     "dormouse_router_prefill_without_handover_total",
                                     "dormouse_router_prefill_bypassed_total",
-                                    "dormouse_router_engine_healthy"))
+                                    "dormouse_router_engine_healthy",
+                                    "dormouse_router_engine_ready"))
                     .allMatch(name -> metrics.contains("\n" + name + "{"), "present in " + metrics);
         }
     }

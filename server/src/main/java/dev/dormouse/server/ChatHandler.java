@@ -1,35 +1,48 @@
 package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.model.ModelException;
 import dev.dormouse.model.chat.ChatMessage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** {@code POST /v1/chat/completions}: from messages, through the model's chat template. */
 final class ChatHandler implements JobSource {
     private static final List<String> UNSUPPORTED =
-            List.of("tools", "functions", "chat_template", "chat_template_kwargs");
+            List.of(
+                    "audio",
+                    "chat_template",
+                    "chat_template_kwargs",
+                    "documents",
+                    "echo",
+                    "function_call",
+                    "functions",
+                    "tools");
+
+    /** As in OpenAI's API. */
+    private static final int MAX_TOP_LOGPROBS = 20;
 
     private final ModelText text;
     private final JobReader reader;
     private final AnswerFormat format;
 
-    ChatHandler(EngineInfo info, ModelText text) {
+    ChatHandler(JobReader reader, ModelText text) {
         this.text = text;
-        this.reader = new JobReader(info);
+        this.reader = reader;
         this.format = new ChatFormat(text.tokenizer());
     }
 
     @Override
     public Job job(RequestBody body, String requestId) {
-        for (String field : UNSUPPORTED) {
-            if (body.node(field) != null) {
-                throw ApiException.badRequest(field, field + " is not supported; leave it out");
-            }
+        body.refuse(UNSUPPORTED);
+        JsonNode toolChoice = body.node("tool_choice");
+        if (toolChoice != null && !Set.of("none", "auto").contains(toolChoice.asText())) {
+            throw ApiException.badRequest(
+                    "tool_choice", "tool_choice must be none or auto, since there are no tools");
         }
+        var _ = reader.choices(body, 1);
         List<Integer> prompt = prompt(body);
         String field =
                 body.node("max_completion_tokens") != null ? "max_completion_tokens" : "max_tokens";
@@ -53,6 +66,11 @@ final class ChatHandler implements JobSource {
             }
             return null;
         }
+        if (top < 0 || top > MAX_TOP_LOGPROBS) {
+            throw ApiException.badRequest(
+                    "top_logprobs",
+                    "top_logprobs is " + top + ", but must be between 0 and " + MAX_TOP_LOGPROBS);
+        }
         return top;
     }
 
@@ -66,13 +84,9 @@ final class ChatHandler implements JobSource {
             throw ApiException.badRequest(
                     "messages", "the chat template refuses the messages: " + e.getMessage());
         }
-        List<Integer> tokens = new ArrayList<>();
         // The template writes the special tokens itself.
-        for (int token :
-                text.tokenizer().encode(rendered, body.flag("add_special_tokens", false), true)) {
-            tokens.add(token);
-        }
-        return reader.requireTokens("messages", tokens);
+        boolean special = body.flag("add_special_tokens", false);
+        return reader.prompt("messages", text.tokenizer().encode(rendered, special, true));
     }
 
     private static List<ChatMessage> messages(RequestBody body) {

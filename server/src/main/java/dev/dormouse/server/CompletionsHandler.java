@@ -1,7 +1,6 @@
 package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.model.tokenizer.Tokenizer;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,9 +15,9 @@ final class CompletionsHandler implements JobSource {
     private final JobReader reader;
     private final AnswerFormat format;
 
-    CompletionsHandler(EngineInfo info, Tokenizer tokenizer) {
+    CompletionsHandler(JobReader reader, Tokenizer tokenizer) {
         this.tokenizer = tokenizer;
-        this.reader = new JobReader(info);
+        this.reader = reader;
         this.format = new TextFormat(tokenizer);
     }
 
@@ -49,6 +48,7 @@ final class CompletionsHandler implements JobSource {
         }
         boolean special = body.flag("add_special_tokens", true);
         if (prompt.isTextual()) {
+            var _ = reader.choices(body, 1);
             return List.of(encode(prompt.textValue(), special));
         }
         RequestBody.requireArray(
@@ -58,24 +58,21 @@ final class CompletionsHandler implements JobSource {
                     "prompt", "prompt is an empty list, but must have at least one element");
         }
         if (prompt.get(0).isIntegralNumber()) {
-            return List.of(reader.requireTokens("prompt", RequestBody.integers("prompt", prompt)));
+            var _ = reader.choices(body, 1);
+            return List.of(reader.prompt("prompt", prompt));
         }
+        var _ = reader.choices(body, prompt.size());
         List<List<Integer>> prompts = new ArrayList<>();
         for (JsonNode element : prompt) {
             prompts.add(
                     element.isTextual()
                             ? encode(element.textValue(), special)
-                            : reader.requireTokens(
-                                    "prompt", RequestBody.integers("prompt", element)));
+                            : reader.prompt("prompt", element));
         }
         return prompts;
     }
 
     private List<Integer> encode(String text, boolean special) {
-        List<Integer> tokens = new ArrayList<>();
-        for (int token : tokenizer.encode(text, special, true)) {
-            tokens.add(token);
-        }
-        return reader.requireTokens("prompt", tokens);
+        return reader.prompt("prompt", tokenizer.encode(text, special, true));
     }
 }

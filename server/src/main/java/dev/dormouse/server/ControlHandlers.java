@@ -23,30 +23,32 @@ import org.jspecify.annotations.Nullable;
  */
 final class ControlHandlers {
     private final Engine engine;
+    private final ControlMetrics metrics;
 
-    ControlHandlers(Engine engine) {
+    ControlHandlers(Engine engine, ControlMetrics metrics) {
         this.engine = engine;
+        this.metrics = metrics;
     }
 
     ObjectNode sleep(ControlParameters parameters) throws InterruptedException {
         int level = level(parameters.value("level"));
-        TransitionReport report = await(engine.sleep(level, mode(parameters)));
+        TransitionReport report = measure("sleep", engine.sleep(level, mode(parameters)));
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("status", "sleeping");
-        answer.put("level", level);
+        answer.put("level", report.state().sleepLevel());
         return describe(answer, report, "bytes_released");
     }
 
     ObjectNode wake(ControlParameters parameters) throws InterruptedException {
         @Nullable List<String> names = parameters.values("tags");
-        TransitionReport report = await(engine.wake(names == null ? null : tags(names)));
+        TransitionReport report = measure("wake", engine.wake(names == null ? null : tags(names)));
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("status", report.state().isSleeping() ? "sleeping" : "awake");
         return describe(answer, report, "bytes_restored");
     }
 
     ObjectNode releaseKvCache() throws InterruptedException {
-        TransitionReport report = await(engine.releaseKvCacheMemory());
+        TransitionReport report = measure("release_kv_cache_memory", engine.releaseKvCacheMemory());
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("status", "kv_cache_released");
         return describe(answer, report, "bytes_released");
@@ -58,7 +60,8 @@ final class ControlHandlers {
             throw ApiException.badRequest(
                     "clear_cache", "clear_cache is `" + clear + "`, but must be true or false");
         }
-        TransitionReport report = await(engine.pause(mode(parameters), !"false".equals(clear)));
+        TransitionReport report =
+                measure("pause", engine.pause(mode(parameters), !"false".equals(clear)));
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("status", "paused");
         return answer.put("changed", report.changed());
@@ -152,6 +155,24 @@ final class ControlHandlers {
                                                             + "`, but knows weights, kv_cache and scheduling only")));
         }
         return tags;
+    }
+
+    private TransitionReport measure(
+            String operation, CompletableFuture<TransitionReport> transition)
+            throws InterruptedException {
+        try (ControlMetrics.Operation running = metrics.begin(operation)) {
+            try {
+                return await(transition);
+            } catch (ApiException e) {
+                if (e.status() >= 500) {
+                    running.failed();
+                }
+                throw e;
+            } catch (IllegalStateException e) {
+                running.failed();
+                throw e;
+            }
+        }
     }
 
     private static TransitionReport await(CompletableFuture<TransitionReport> transition)

@@ -20,6 +20,7 @@ import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.UUID;
+import java.util.concurrent.Semaphore;
 import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
 
@@ -30,6 +31,13 @@ import java.util.regex.Pattern;
  */
 public final class EngineServer implements AutoCloseable {
     private static final Logger LOGGER = System.getLogger("dormouse.server");
+
+    /**
+     * Bodies that are made into prompts at a time, since a list of tokens in JSON takes many times
+     * the memory of its text; others wait for the few milliseconds that this takes.
+     */
+    private static final int MAX_BODIES_READ = 4;
+
     private static final Pattern REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
     private static final io.helidon.http.HeaderName X_REQUEST_ID =
             HeaderNames.create("X-Request-Id");
@@ -44,7 +52,11 @@ public final class EngineServer implements AutoCloseable {
     private final ServerMetrics metrics;
     private final JobRunner runner;
     private final ControlHandlers control;
+    private final JobReader reader;
     private final Tokenizing tokenizing;
+    private final int maxRequestsInFlight;
+    private final Semaphore places;
+    private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
     private final InstantSource clock;
     private final TimeLimits limits = new TimeLimits();
     private final WebServer server;
@@ -59,8 +71,11 @@ public final class EngineServer implements AutoCloseable {
         this.clock = clock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
-        this.control = new ControlHandlers(engine);
-        this.tokenizing = new Tokenizing(engine.info(), text.tokenizer());
+        this.control = new ControlHandlers(engine, metrics.control());
+        this.reader = new JobReader(engine.info(), config.legs());
+        this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
+        this.maxRequestsInFlight = config.maxRequestsInFlight();
+        this.places = new Semaphore(maxRequestsInFlight);
         this.server =
                 WebServer.builder()
                         .host(config.host())
@@ -71,6 +86,7 @@ public final class EngineServer implements AutoCloseable {
                         .protocolsDiscoverServices(false)
                         .addConnectionSelector(new ClientConnections(limits, CLIENT_TIMEOUT))
                         .maxPayloadSize(config.maxBodyBytes())
+                        .directHandlers(Refusals.handlers())
                         .routing(routing -> route(routing, text))
                         .build()
                         .start();
@@ -117,8 +133,8 @@ public final class EngineServer implements AutoCloseable {
     }
 
     private void route(HttpRouting.Builder routing, ModelText text) {
-        CompletionsHandler completions = new CompletionsHandler(engine.info(), text.tokenizer());
-        ChatHandler chat = new ChatHandler(engine.info(), text);
+        CompletionsHandler completions = new CompletionsHandler(reader, text.tokenizer());
+        ChatHandler chat = new ChatHandler(reader, text);
         routing.addFilter(
                         (chain, request, response) -> {
                             ClientConnection.CURRENT.get().endIfAsked(request, response);
@@ -126,10 +142,8 @@ public final class EngineServer implements AutoCloseable {
                         })
                 .post(
                         "/v1/completions",
-                        (request, response) -> generate(completions, request, response))
-                .post(
-                        "/v1/chat/completions",
-                        (request, response) -> generate(chat, request, response))
+                        (request, response) -> admit(completions, request, response))
+                .post("/v1/chat/completions", (request, response) -> admit(chat, request, response))
                 .get("/v1/models", (request, response) -> Answers.send(response, models()))
                 .post(
                         "/tokenize",
@@ -174,21 +188,44 @@ public final class EngineServer implements AutoCloseable {
                 .error(Exception.class, EngineServer::unexpected);
     }
 
+    private void admit(JobSource source, ServerRequest request, ServerResponse response)
+            throws InterruptedException {
+        if (!places.tryAcquire()) {
+            throw ApiException.of(
+                    503,
+                    "engine_busy",
+                    maxRequestsInFlight + " requests are in flight already; try again later");
+        }
+        try {
+            generate(source, request, response);
+        } finally {
+            places.release();
+        }
+    }
+
     private void generate(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        RequestBody body = RequestBody.parse(body(request));
-        Job job;
+        runner.run(read(source, body(request), requestId), response);
+    }
+
+    /** Whoever holds the prompt of a request that is refused here is told so. */
+    private Job read(JobSource source, byte[] bytes, String requestId) throws InterruptedException {
+        reading.acquire();
         try {
-            job = source.job(body, requestId);
-        } catch (ApiException e) {
-            if (body.node("kv_transfer_params") instanceof ObjectNode params) {
-                engine.decline(KvTransferParams.of(params));
+            RequestBody body = RequestBody.parse(bytes);
+            try {
+                return source.job(body, requestId);
+            } catch (ApiException e) {
+                if (body.node("kv_transfer_params") instanceof ObjectNode params) {
+                    engine.decline(KvTransferParams.of(params));
+                }
+                throw e;
             }
-            throw e;
+        } finally {
+            reading.release();
         }
-        runner.run(job, response);
     }
 
     private static String requestId(ServerRequest request) {

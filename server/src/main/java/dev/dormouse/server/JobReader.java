@@ -7,6 +7,7 @@ import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.function.ToIntFunction;
@@ -20,10 +21,12 @@ final class JobReader {
     private static final int MAX_CHOICES = 128;
 
     private final EngineInfo info;
+    private final ServedLegs legs;
     private final SamplingFields samplingFields;
 
-    JobReader(EngineInfo info) {
+    JobReader(EngineInfo info, ServedLegs legs) {
         this.info = info;
+        this.legs = legs;
         this.samplingFields = new SamplingFields(info.model().vocabularySize());
     }
 
@@ -45,21 +48,12 @@ final class JobReader {
             ToIntFunction<List<Integer>> maxTokens,
             @Nullable Integer logprobs) {
         requireModel(body);
-        int choices = body.integer("n", 1);
-        if (choices < 1 || (long) choices * prompts.size() > MAX_CHOICES) {
-            throw ApiException.badRequest(
-                    "n",
-                    "n is "
-                            + choices
-                            + " for "
-                            + prompts.size()
-                            + " prompts, but together they must be 1 to "
-                            + MAX_CHOICES);
-        }
+        int choices = choices(body, prompts.size());
         @Nullable KvTransferParams params = transferParams(body, choices * prompts.size());
         String id = prefix + requestId;
         List<GenerationRequest> requests = new ArrayList<>();
-        for (List<Integer> prompt : prompts) {
+        for (List<Integer> tokens : prompts) {
+            List<Integer> prompt = List.copyOf(tokens); // shared by its choices
             SamplingParameters sampling =
                     samplingFields.read(body, maxTokens.applyAsInt(prompt), logprobs);
             for (int i = 0; i < choices; i++) {
@@ -79,9 +73,54 @@ final class JobReader {
                 id,
                 format,
                 requests,
+                choices,
                 body.flag("stream", false),
                 includeUsage(body),
                 body.flag("return_token_ids", false));
+    }
+
+    /**
+     * Choices of each prompt. Asked before a prompt is read, so that no request costs more than a
+     * bounded number of prompts.
+     */
+    int choices(RequestBody body, int prompts) {
+        int choices = body.integer("n", 1);
+        if (choices < 1 || (long) choices * prompts > MAX_CHOICES) {
+            throw ApiException.badRequest(
+                    "n",
+                    "n is "
+                            + choices
+                            + " for "
+                            + prompts
+                            + " prompts, but together they must be 1 to "
+                            + MAX_CHOICES);
+        }
+        return choices;
+    }
+
+    /** A prompt of tokens that the body names. */
+    List<Integer> prompt(String field, JsonNode tokens) {
+        requireLength(field, tokens.size());
+        return requireTokens(field, RequestBody.integers(field, tokens));
+    }
+
+    /** A prompt that was a text. */
+    List<Integer> prompt(String field, int[] tokens) {
+        requireLength(field, tokens.length);
+        return requireTokens(field, Arrays.stream(tokens).boxed().toList());
+    }
+
+    /** Refuses what the engine would refuse, before it costs memory. */
+    private void requireLength(String field, int tokens) {
+        if (tokens >= info.maxModelLength()) {
+            throw ApiException.badRequest(
+                    field,
+                    "the prompt has "
+                            + tokens
+                            + " tokens, but the model's length is "
+                            + info.maxModelLength()
+                            + " tokens and one must be left for the output; shorten the prompt");
+        }
     }
 
     /** The token limit of the body's field, or all that fits behind the prompt. */
@@ -147,7 +186,7 @@ final class JobReader {
         return options.path("include_usage").asBoolean(false);
     }
 
-    private static @Nullable KvTransferParams transferParams(RequestBody body, int sequences) {
+    private @Nullable KvTransferParams transferParams(RequestBody body, int sequences) {
         JsonNode json = body.node("kv_transfer_params");
         if (json == null) {
             return null;
@@ -158,10 +197,19 @@ final class JobReader {
                     "kv_transfer_params names the blocks of one sequence, but the request asks for "
                             + sequences);
         }
+        KvTransferParams params;
         try {
-            return KvTransferParams.of(json);
+            params = KvTransferParams.of(json);
         } catch (ConnectorException e) {
             throw ApiException.badRequest("kv_transfer_params", String.valueOf(e.getMessage()));
         }
+        String problem = legs.refusal(params);
+        if (problem == null) {
+            problem = params.problem();
+        }
+        if (problem != null) {
+            throw ApiException.badRequest("kv_transfer_params", problem);
+        }
+        return params;
     }
 }

@@ -9,6 +9,7 @@ import dev.dormouse.engine.GenerationEvent.Finished;
 import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
 import dev.dormouse.engine.GenerationEvent.Tokens;
 import dev.dormouse.engine.GenerationEvent.Usage;
+import dev.dormouse.engine.StopReason;
 import dev.dormouse.http.ClientConnection;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.UncheckedIOException;
@@ -36,7 +37,7 @@ final class JobRunner {
     void run(Job job, ServerResponse response) throws InterruptedException {
         try (Generation generation =
                         Generation.start(engine, job.requests(), ClientConnection.CURRENT.get());
-                ServerMetrics.Timing timing = metrics.start()) {
+                ServerMetrics.Timing timing = metrics.start(job.requests().size())) {
             if (job.stream()) {
                 stream(job, generation, timing, response);
             } else {
@@ -68,7 +69,7 @@ final class JobRunner {
             Choice choice = choices.get(arrival.index());
             switch (arrival.event()) {
                 case Tokens tokens -> {
-                    timing.tokens(tokens.tokenIds().size());
+                    timing.tokens(arrival.index(), tokens.tokenIds().size());
                     choice.add(tokens);
                 }
                 case Finished finished -> choice.finished = finished;
@@ -82,7 +83,7 @@ final class JobRunner {
             Choice choice = choices.get(i);
             Finished finished = java.util.Objects.requireNonNull(choice.finished);
             list.add(wholeChoice(job, i, choice, finished));
-            usage = plus(usage, finished.usage());
+            usage = plus(usage, finished.usage(), job.isFirstOfPrompt(i));
             putTransferParams(answer, finished.kvTransferParams());
         }
         answer.set("usage", Answers.usage(usage));
@@ -149,7 +150,7 @@ final class JobRunner {
         choice.put("index", arrival.index());
         return switch (arrival.event()) {
             case Tokens tokens -> {
-                timing.tokens(tokens.tokenIds().size());
+                timing.tokens(arrival.index(), tokens.tokenIds().size());
                 job.format().putPiece(choice, tokens.text());
                 putLogprobs(job, choice, tokens.logprobs(), offsets[arrival.index()]);
                 offsets[arrival.index()] += tokens.text().length();
@@ -163,7 +164,7 @@ final class JobRunner {
                 choice.putNull("logprobs");
                 putFinish(choice, finished);
                 sendPiece(job, events, choice, finished.kvTransferParams());
-                yield plus(usage, finished.usage());
+                yield plus(usage, finished.usage(), job.isFirstOfPrompt(arrival.index()));
             }
             case GenerationEvent.Failed failed -> throw ApiException.of(failed);
         };
@@ -188,7 +189,11 @@ final class JobRunner {
 
     private static void putFinish(ObjectNode choice, Finished finished) {
         choice.put("finish_reason", finished.reason().wireName());
-        choice.put("stop_reason", finished.stopReason());
+        switch (finished.stopReason()) {
+            case null -> choice.putNull("stop_reason");
+            case StopReason.Text(String stop) -> choice.put("stop_reason", stop);
+            case StopReason.Token(int tokenId) -> choice.put("stop_reason", tokenId);
+        }
     }
 
     private static void putTransferParams(ObjectNode json, @Nullable KvTransferParams params) {
@@ -213,13 +218,11 @@ final class JobRunner {
         }
     }
 
-    /**
-     * Choices of one prompt share its tokens; the API counts a prompt once per choice's own prompt.
-     */
-    private static Usage plus(Usage a, Usage b) {
+    /** The sum, in which a prompt counts once, as in OpenAI's API, however many choices it has. */
+    private static Usage plus(Usage sum, Usage choice, boolean firstOfPrompt) {
         return new Usage(
-                a.promptTokens() + b.promptTokens(),
-                a.completionTokens() + b.completionTokens(),
-                a.cachedTokens() + b.cachedTokens());
+                sum.promptTokens() + (firstOfPrompt ? choice.promptTokens() : 0),
+                sum.completionTokens() + choice.completionTokens(),
+                sum.cachedTokens() + (firstOfPrompt ? choice.cachedTokens() : 0));
     }
 }

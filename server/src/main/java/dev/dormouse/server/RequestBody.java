@@ -46,6 +46,24 @@ final class RequestBody {
         return node == null || node.isNull() ? null : node;
     }
 
+    /** Refuses these fields, unless they say what leaving them out says: false or nothing. */
+    void refuse(List<String> fields) {
+        for (String field : fields) {
+            JsonNode node = node(field);
+            boolean says =
+                    node != null && (node.isBoolean() ? node.booleanValue() : !isEmpty(node));
+            if (says) {
+                throw ApiException.badRequest(field, field + " is not supported; leave it out");
+            }
+        }
+    }
+
+    private static boolean isEmpty(JsonNode node) {
+        return node.isTextual()
+                ? node.textValue().isEmpty()
+                : node.isContainerNode() && node.isEmpty();
+    }
+
     @Nullable String text(String field) {
         JsonNode node = node(field);
         if (node != null && !node.isTextual()) {

@@ -11,18 +11,29 @@ import org.jspecify.annotations.Nullable;
  */
 final class SamplingFields {
     /**
-     * Fields that would change the output and are not understood: silence about them would be a
-     * wrong answer.
+     * Fields that would change prompt or output and are not understood: silence about them would be
+     * a wrong answer.
      */
     private static final List<String> UNSUPPORTED =
             List.of(
+                    "allowed_token_ids",
+                    "bad_words",
                     "best_of",
-                    "logit_bias",
-                    "suffix",
+                    "continue_final_message",
+                    "guided_choice",
+                    "guided_grammar",
                     "guided_json",
                     "guided_regex",
-                    "use_beam_search",
-                    "prompt_logprobs");
+                    "logit_bias",
+                    "logits_processors",
+                    "prompt_embeds",
+                    "prompt_logprobs",
+                    "structural_tag",
+                    "structured_outputs",
+                    "suffix",
+                    "thinking_token_budget",
+                    "truncate_prompt_tokens",
+                    "use_beam_search");
 
     private final int vocabularySize;
 
@@ -65,17 +76,13 @@ final class SamplingFields {
                     new HashSet<>(stopTokenIds),
                     body.flag("ignore_eos", false),
                     logprobs);
-        } catch (IllegalArgumentException e) {
-            throw ApiException.badRequest(null, String.valueOf(e.getMessage()));
+        } catch (SamplingParameters.OutOfRangeException e) {
+            throw ApiException.badRequest(e.field(), String.valueOf(e.getMessage()));
         }
     }
 
     private static void refuseUnsupported(RequestBody body) {
-        for (String field : UNSUPPORTED) {
-            if (body.node(field) != null) {
-                throw ApiException.badRequest(field, field + " is not supported; leave it out");
-            }
-        }
+        body.refuse(UNSUPPORTED);
         if (!body.flag("skip_special_tokens", true)) {
             throw ApiException.badRequest(
                     "skip_special_tokens", "skip_special_tokens must be true");

@@ -6,8 +6,12 @@ package dev.dormouse.server;
  * @param host address to bind
  * @param port port to bind; 0 takes a free one
  * @param maxBodyBytes the largest request body; a larger one is answered with 413
+ * @param maxRequestsInFlight completions that are read or served at a time; more are refused with
+ *     503
+ * @param legs a request for another leg is refused
  */
-public record ServerConfig(String host, int port, long maxBodyBytes) {
+public record ServerConfig(
+        String host, int port, long maxBodyBytes, int maxRequestsInFlight, ServedLegs legs) {
     /** Large enough for any prompt that a model's context can hold. */
     public static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
 
@@ -20,6 +24,12 @@ public record ServerConfig(String host, int port, long maxBodyBytes) {
         if (maxBodyBytes < 1) {
             throw new IllegalArgumentException(
                     "the body limit is " + maxBodyBytes + " bytes, but must be at least 1");
+        }
+        if (maxRequestsInFlight < 1) {
+            throw new IllegalArgumentException(
+                    "the limit of requests in flight is "
+                            + maxRequestsInFlight
+                            + ", but must be at least 1");
         }
     }
 }

@@ -3,7 +3,6 @@ package dev.dormouse.server;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.TransferStatistics.TransferSample;
 import dev.dormouse.engine.Engine;
-import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.EngineStatistics.TransitionSample;
 import io.micrometer.core.instrument.DistributionSummary;
@@ -14,7 +13,6 @@ import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.function.ToDoubleFunction;
@@ -40,9 +38,6 @@ final class ServerMetrics implements AutoCloseable {
         10, 20, 30, 50, 75, 100, 200, 400, 1000, 2000, 4000, 10000, 20000, 50000
     };
     private static final double[] TRANSITION_SECONDS = {.01, .1, 1, 10, 30, 60, 120, 300, 600};
-    private static final List<String> OPERATIONS =
-            List.of("sleep", "release_kv_cache_memory", "wake");
-
     private final PrometheusMeterRegistry registry =
             new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     private final Engine engine;
@@ -56,6 +51,7 @@ final class ServerMetrics implements AutoCloseable {
     private final DistributionSummary interToken;
     private final DistributionSummary wholeRequest;
     private final Map<String, DistributionSummary> transitions = new HashMap<>();
+    private final ControlMetrics control;
     private volatile EngineStatistics latest;
 
     ServerMetrics(Engine engine, LongSupplier nanoClock) {
@@ -78,19 +74,19 @@ final class ServerMetrics implements AutoCloseable {
         firstToken =
                 histogram(
                         "vllm:time_to_first_token_seconds",
-                        "From request to first token.",
+                        "From request to each choice's first token.",
                         SHORT_SECONDS);
         interToken =
                 histogram(
                         "vllm:inter_token_latency_seconds",
-                        "Between tokens of one request.",
+                        "Between tokens of one choice.",
                         SHORT_SECONDS);
         wholeRequest =
                 histogram(
                         "vllm:e2e_request_latency_seconds",
-                        "From request to last token.",
+                        "From request to each choice's last token.",
                         SHORT_SECONDS);
-        for (String operation : OPERATIONS) {
+        for (String operation : ControlMetrics.SLEEP_OPERATIONS) {
             transitions.put(
                     operation,
                     histogram(
@@ -101,7 +97,7 @@ final class ServerMetrics implements AutoCloseable {
         }
         registerTransferCounters();
         registerEngineFigures();
-        registerSleepState();
+        control = new ControlMetrics(registry, tags, engine);
     }
 
     /** Everything in Prometheus' text format. */
@@ -125,31 +121,48 @@ final class ServerMetrics implements AutoCloseable {
         return registry.scrape();
     }
 
-    /** The times of one HTTP request, measured from now. */
-    Timing start() {
-        return new Timing();
+    /** Figures of sleep, wake and pause. */
+    ControlMetrics control() {
+        return control;
     }
 
-    /** Measures one request; used by one thread. */
+    /** The times of one HTTP request's choices, measured from now. */
+    Timing start(int choices) {
+        return new Timing(choices);
+    }
+
+    /** Measures each choice of one request on its own; used by one thread. */
     final class Timing implements AutoCloseable {
         private final long startNanos = nanoClock.getAsLong();
-        private long lastNanos = startNanos;
-        private boolean started;
+        private final long[] lastNanos;
+        private final boolean[] started;
 
-        void tokens(int count) {
+        private Timing(int choices) {
+            lastNanos = new long[choices];
+            started = new boolean[choices];
+        }
+
+        /** New tokens of a choice came. */
+        void tokens(int choice, int count) {
             long now = nanoClock.getAsLong();
-            if (count > 0) {
-                (started ? interToken : firstToken)
-                        .record((now - lastNanos) / 1e9 / (started ? count : 1));
-                started = true;
-                lastNanos = now;
+            if (count <= 0) {
+                return;
             }
+            if (started[choice]) {
+                interToken.record((now - lastNanos[choice]) / 1e9 / count);
+            } else {
+                firstToken.record((now - startNanos) / 1e9);
+            }
+            started[choice] = true;
+            lastNanos[choice] = now;
         }
 
         @Override
         public void close() {
-            if (started) {
-                wholeRequest.record((lastNanos - startNanos) / 1e9);
+            for (int choice = 0; choice < started.length; choice++) {
+                if (started[choice]) {
+                    wholeRequest.record((lastNanos[choice] - startNanos) / 1e9);
+                }
             }
         }
     }
@@ -179,6 +192,10 @@ final class ServerMetrics implements AutoCloseable {
                 "dormouse:nixl_failed_handshakes",
                 "Handshakes that failed.",
                 TransferStatistics::failedHandshakes);
+        transferCounter(
+                "dormouse:nixl_failed_reads",
+                "Reads that failed or were refused.",
+                TransferStatistics::failedTransfers);
         transferCounter(
                 "dormouse:nixl_registrations",
                 "Times that the KV cache was registered.",
@@ -227,25 +244,12 @@ final class ServerMetrics implements AutoCloseable {
                 EngineStatistics::preemptions);
         counter(
                 "vllm:prefix_cache_queries",
-                "Prompt tokens looked up.",
+                "Prompt tokens looked up in the prefix cache.",
                 EngineStatistics::prefixCacheQueries);
         counter(
                 "vllm:prefix_cache_hits",
                 "Prompt tokens found.",
                 EngineStatistics::prefixCacheHits);
-    }
-
-    private void registerSleepState() {
-        sleepState("awake", state -> !state.isSleeping());
-        sleepState("weights_offloaded", state -> state.isSleeping() && state.sleepLevel() == 1);
-        sleepState("discard_all", state -> state.isSleeping() && state.sleepLevel() == 2);
-    }
-
-    private void sleepState(String name, java.util.function.Predicate<EngineState> holds) {
-        Gauge.builder("vllm:engine_sleep_state", engine, e -> holds.test(e.state()) ? 1 : 0)
-                .description("1 for the state that the engine is in.")
-                .tags(tags.and("sleep_state", name))
-                .register(registry);
     }
 
     private void transferCounter(

@@ -12,10 +12,10 @@ final class Tokenizing {
     private final Tokenizer tokenizer;
     private final JobReader reader;
 
-    Tokenizing(EngineInfo info, Tokenizer tokenizer) {
+    Tokenizing(EngineInfo info, JobReader reader, Tokenizer tokenizer) {
         this.info = info;
         this.tokenizer = tokenizer;
-        this.reader = new JobReader(info);
+        this.reader = reader;
     }
 
     ObjectNode tokenize(byte[] bytes) {

@@ -4,143 +4,33 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.dormouse.connector.KvTransferParams;
-import dev.dormouse.engine.EngineState;
-import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.FinishReason;
-import dev.dormouse.engine.GenerationEvent;
-import dev.dormouse.engine.GenerationEvent.Candidate;
 import dev.dormouse.engine.GenerationEvent.Failed;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationEvent.Finished;
-import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
 import dev.dormouse.engine.GenerationEvent.Tokens;
 import dev.dormouse.engine.GenerationEvent.Usage;
 import dev.dormouse.engine.GenerationRequest;
-import dev.dormouse.engine.TransitionRefusedException;
-import dev.dormouse.engine.TransitionRefusedException.Reason;
-import dev.dormouse.model.chat.ChatTemplate;
-import dev.dormouse.model.gguf.GgufFile;
-import dev.dormouse.model.tokenizer.Tokenizer;
+import dev.dormouse.engine.StopReason;
 import dev.dormouse.testkit.Await;
-import dev.dormouse.testkit.Natives;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.stream.Stream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The HTTP surface over a scripted engine, with the default model's real tokenizer. */
-class EngineServerTest {
-    private static final ObjectMapper JSON = new ObjectMapper();
-    private static ModelText text;
-
-    private final HttpClient client = HttpClient.newHttpClient();
-    private final FakeEngine engine = new FakeEngine();
-    private EngineServer server;
-
-    @BeforeAll
-    static void readTokenizer() {
-        try (GgufFile file = GgufFile.open(Natives.model())) {
-            Tokenizer tokenizer = Tokenizer.of(file.metadata());
-            text = new ModelText(tokenizer, ChatTemplate.of(file.metadata(), tokenizer));
-        }
-    }
-
-    @BeforeEach
-    void start() {
-        server =
-                EngineServer.start(
-                        new ServerConfig("127.0.0.1", 0, 10_000),
-                        engine,
-                        text,
-                        () -> Instant.ofEpochSecond(1_700_000_000),
-                        System::nanoTime);
-        engine.script = request -> script(request, "Hello", " world");
-    }
-
-    @AfterEach
-    void stop() {
-        server.close();
-    }
-
-    private static List<GenerationEvent> script(GenerationRequest request, String... pieces) {
-        List<GenerationEvent> events = new ArrayList<>();
-        for (String piece : pieces) {
-            int token = text.tokenizer().encode(piece, false, false)[0];
-            boolean logprobs = request.sampling().logprobs() != null;
-            events.add(
-                    new Tokens(
-                            piece,
-                            List.of(token),
-                            logprobs
-                                    ? List.of(
-                                            new TokenLogprobs(
-                                                    token,
-                                                    -0.5f,
-                                                    List.of(new Candidate(token, -0.5f))))
-                                    : List.of()));
-        }
-        events.add(
-                new Finished(
-                        FinishReason.LENGTH,
-                        null,
-                        new Usage(request.promptTokens().size(), pieces.length, 0),
-                        null));
-        return events;
-    }
-
-    private HttpResponse<String> send(String method, String path, String body, String... headers) {
-        HttpRequest.Builder builder =
-                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.port() + path))
-                        .method(method, HttpRequest.BodyPublishers.ofString(body));
-        if (headers.length > 0) {
-            builder.headers(headers);
-        }
-        try {
-            return client.send(builder.build(), HttpResponse.BodyHandlers.ofString());
-        } catch (IOException | InterruptedException e) {
-            throw new AssertionError(method + " " + path + " was not answered", e);
-        }
-    }
-
-    private JsonNode post(int status, String path, String body) {
-        HttpResponse<String> response = send("POST", path, body);
-        assertThat(response.statusCode()).as(response.body()).isEqualTo(status);
-        return json(response.body());
-    }
-
-    private static JsonNode json(String text) {
-        try {
-            return JSON.readTree(text);
-        } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
-            throw new AssertionError("not JSON: " + text, e);
-        }
-    }
-
-    private static List<String> events(HttpResponse<String> response) {
-        return Stream.of(response.body().split("\n\n"))
-                .map(event -> event.substring("data: ".length()))
-                .toList();
-    }
-
+class EngineServerTest extends ServerFixture {
     @Test
     void completesTextAndReportsUsage() {
         JsonNode answer =
@@ -175,6 +65,45 @@ class EngineServerTest {
                 .extracting(r -> r.sampling().seed())
                 .containsExactly(3L, 4L, 3L, 4L);
         assertThat(engine.requests).extracting(GenerationRequest::id).doesNotHaveDuplicates();
+    }
+
+    @Test
+    void aPromptCountsOnceHoweverManyChoicesItHas() {
+        for (boolean stream : new boolean[] {false, true}) {
+            HttpResponse<String> response =
+                    send(
+                            "POST",
+                            "/v1/completions",
+                            "{\"prompt\":[[1,2,3],[4]],\"n\":2,\"stream\":"
+                                    + stream
+                                    + ",\"stream_options\":{\"include_usage\":true}}");
+            List<String> events = stream ? events(response) : List.of(response.body());
+            JsonNode usage = json(events.get(stream ? events.size() - 2 : 0)).path("usage");
+            assertThat(usage.path("prompt_tokens").asInt()).isEqualTo(4);
+            assertThat(usage.path("completion_tokens").asInt()).isEqualTo(8);
+            assertThat(usage.path("total_tokens").asInt()).isEqualTo(12);
+            assertThat(usage.path("prompt_tokens_details").path("cached_tokens").asInt())
+                    .isEqualTo(4);
+        }
+    }
+
+    @Test
+    void theStopReasonIsTheStopStringOrTheStopTokensNumber() {
+        assertThat(stopReason(null).isNull()).isTrue();
+        assertThat(stopReason(new StopReason.Token(7))).isEqualTo(json("7"));
+        assertThat(stopReason(new StopReason.Text("7"))).isEqualTo(json("\"7\""));
+    }
+
+    private JsonNode stopReason(@Nullable StopReason reason) {
+        engine.script =
+                request ->
+                        List.of(new Finished(FinishReason.STOP, reason, new Usage(1, 1, 0), null));
+        JsonNode whole = post(200, "/v1/completions", "{\"prompt\":\"x\"}");
+        List<String> events =
+                events(send("POST", "/v1/completions", "{\"prompt\":\"x\",\"stream\":true}"));
+        JsonNode streamed = json(events.getFirst()).path("choices").path(0).path("stop_reason");
+        assertThat(streamed).isEqualTo(whole.path("choices").path(0).path("stop_reason"));
+        return streamed;
     }
 
     @Test
@@ -269,8 +198,7 @@ class EngineServerTest {
 
     @Test
     void carriesTransferParametersUntouchedBothWays() {
-        String params =
-                "{\"do_remote_prefill\":true,\"remote_engine_id\":\"e\",\"unknown\":{\"a\":[1,null]}}";
+        String params = READ.replace("}", ",\"unknown\":{\"a\":[1,null]}}");
         engine.script =
                 request ->
                         List.of(
@@ -297,36 +225,6 @@ class EngineServerTest {
                                         + params
                                         + "}"));
         assertThat(json(events.getFirst()).path("kv_transfer_params")).isEqualTo(json(params));
-    }
-
-    @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            value = {
-                "{\"prompt\":\"x\"|body|not valid JSON",
-                "[]|body|must be a JSON object",
-                "{}|prompt|prompt is missing",
-                "{\"prompt\":[]}|prompt|empty list",
-                "{\"prompt\":\"\"}|prompt|at least one token",
-                "{\"prompt\":[99999999]}|prompt|99999999",
-                "{\"prompt\":\"x\",\"max_tokens\":0}|max_tokens|at least 1",
-                "{\"prompt\":\"x\",\"temperature\":-1}|temperature|temperature is -1.0",
-                "{\"prompt\":\"x\",\"temperature\":\"hot\"}|temperature|must be a number",
-                "{\"prompt\":\"x\",\"top_p\":0}|top_p|top_p is 0.0",
-                "{\"prompt\":\"x\",\"stop\":[\"\"]}|stop|not empty",
-                "{\"prompt\":\"x\",\"stop_token_ids\":[-1]}|stop_token_ids|vocabulary",
-                "{\"prompt\":\"x\",\"min_tokens\":20}|min_tokens|max_tokens",
-                "{\"prompt\":\"x\",\"n\":0}|n|n is 0",
-                "{\"prompt\":\"x\",\"echo\":true}|echo|not supported",
-                "{\"prompt\":\"x\",\"logprobs\":21}|logprobs|between 0 and 20",
-                "{\"prompt\":\"x\",\"n\":2,\"kv_transfer_params\":{}}|kv_transfer_params|one sequence",
-                "{\"prompt\":\"x\",\"kv_transfer_params\":[]}|kv_transfer_params|object"
-            })
-    void refusesBadRequestsNamingFieldValueAndLimit(String body, String field, String message) {
-        JsonNode error = post(400, "/v1/completions", body).path("error");
-        assertThat(error.path("type").asText()).isEqualTo("invalid_request_error");
-        assertThat(error.path("message").asText()).as(field).contains(message);
-        assertThat(engine.requests).isEmpty();
     }
 
     @Test
@@ -369,17 +267,6 @@ class EngineServerTest {
     }
 
     @Test
-    void anotherModelsNameIsNotFound() {
-        assertThat(
-                        post(404, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"gpt\"}")
-                                .path("error")
-                                .path("code")
-                                .asText())
-                .isEqualTo("model_not_found");
-        post(200, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"fake-model\"}");
-    }
-
-    @Test
     void returnsTheClientsRequestIdAndRefusesAnUnsafeOne() {
         HttpResponse<String> response =
                 send("POST", "/v1/completions", "{\"prompt\":\"x\"}", "X-Request-Id", "abc-1");
@@ -391,129 +278,68 @@ class EngineServerTest {
     }
 
     @Test
-    void unknownPathsAndLargeBodiesAreErrorsInTheSameShape() {
+    void unknownPathsAreErrorsInTheSameShape() {
         assertThat(json(send("GET", "/v2", "").body()).path("error").path("code").asText())
                 .isEqualTo("not_found");
-        HttpResponse<String> large =
-                send("POST", "/v1/completions", "{\"prompt\":\"" + "x".repeat(20_000) + "\"}");
-        assertThat(large.statusCode()).isEqualTo(413);
-    }
-
-    @Test
-    void controlTakesParametersFromQueryOrBody() {
-        post(200, "/sleep", "");
-        post(200, "/sleep?level=2&mode=wait", "");
-        JsonNode report = post(200, "/sleep", "{\"level\":0,\"mode\":\"keep\"}");
-        post(200, "/sleep?level=1", "{\"level\":\"1\"}");
-        post(200, "/wake_up", "");
-        post(200, "/wake_up?tags=weights&tags=kv_cache", "");
-        post(200, "/wake_up?tags=weights,kv_cache", "");
-        post(200, "/wake_up", "{\"tags\":[\"kv_cache\"]}");
-        post(200, "/release_kv_cache_memory", "");
-        post(200, "/pause?mode=wait&clear_cache=false", "");
-        post(200, "/resume", "");
-        post(200, "/reset_prefix_cache", "");
-        assertThat(engine.transitions)
-                .containsExactly(
-                        "sleep 1 ABORT",
-                        "sleep 2 WAIT",
-                        "sleep 0 KEEP",
-                        "sleep 1 ABORT",
-                        "wake null",
-                        "wake [WEIGHTS, KV_CACHE]",
-                        "wake [WEIGHTS, KV_CACHE]",
-                        "wake [KV_CACHE]",
-                        "release",
-                        "pause WAIT false",
-                        "resume",
-                        "reset");
-        assertThat(report.path("status").asText()).isEqualTo("sleeping");
-        assertThat(report.path("level").asInt()).isZero();
-        assertThat(report.path("bytes_released").asLong()).isEqualTo(4096);
-        assertThat(report.path("seconds").path("unmap").asDouble()).isEqualTo(0.5);
     }
 
     @ParameterizedTest
-    @CsvSource({
-        "/sleep?level=3, level is `3`",
-        "/sleep?level=-1, level is `-1`",
-        "/sleep?level=abc, level is `abc`",
-        "/sleep?level=1&level=2, level has 2 values",
-        "/sleep?mode=hard, mode is `hard`",
-        "/wake_up?tags=, tags has ``",
-        "/wake_up?tags=brain, tags has `brain`",
-        "/pause?clear_cache=maybe, clear_cache is `maybe`"
-    })
-    void controlRefusesBadParametersAndChangesNothing(String path, String message) {
-        assertThat(post(400, path, "").path("error").path("message").asText()).contains(message);
-        assertThat(engine.transitions).isEmpty();
-    }
-
-    @Test
-    void aParameterThatDiffersBetweenQueryAndBodyIsRefused() {
-        assertThat(
-                        post(400, "/sleep?level=1", "{\"level\":2}")
-                                .path("error")
-                                .path("message")
-                                .asText())
-                .contains("[1] in the query but [2] in the body");
-        assertThat(engine.transitions).isEmpty();
-    }
-
-    @Test
-    void refusedTransitionsHaveTheirStatus() {
-        for (Reason reason : Reason.values()) {
-            engine.refusal = new TransitionRefusedException(reason, "no");
-            int status =
-                    switch (reason) {
-                        case INVALID -> 400;
-                        case CONFLICT -> 409;
-                        case UNAVAILABLE -> 503;
-                    };
-            assertThat(post(status, "/sleep", "").path("error").path("message").asText())
-                    .isEqualTo("no");
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "POST /v1/completions HTTP/1.1,Host: x,Content-Length: 20000|413|body_too_large",
+                "GET nowhere HTTP/1.1,Host x|400|bad_request"
+            })
+    void whatTheHttpServerRefusesByItselfIsAnErrorInTheSameShape(
+            String lines, int status, String code) throws Exception {
+        try (java.net.Socket socket =
+                new java.net.Socket(java.net.InetAddress.getLoopbackAddress(), server.port())) {
+            socket.setSoTimeout(30_000);
+            socket.getOutputStream()
+                    .write(
+                            (lines.replace(",", "\r\n") + "\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
+            StringBuilder answer = new StringBuilder();
+            while (answer.indexOf("\"}}") < 0) {
+                int next = socket.getInputStream().read();
+                assertThat(next).as("%s", answer).isNotNegative();
+                answer.append((char) next);
+            }
+            assertThat(answer.toString()).startsWith("HTTP/1.1 " + status + " ");
+            JsonNode error = json(answer.substring(answer.indexOf("\r\n\r\n") + 4)).path("error");
+            assertThat(error.path("code").asText()).isEqualTo(code);
+            assertThat(error.path("type").asText()).isEqualTo("invalid_request_error");
+            assertThat(error.path("message").asText()).isNotEmpty();
+            assertThat(error.path("param").isNull()).isTrue();
         }
     }
 
     @Test
-    void aSleepingEngineIsAliveButNotReady() {
-        assertThat(send("GET", "/health", "").statusCode()).isEqualTo(200);
-        assertThat(send("GET", "/ready", "").statusCode()).isEqualTo(200);
-        engine.state =
-                new EngineState(
-                        Phase.ASLEEP, 1, Set.of(dev.dormouse.engine.WakeTag.KV_CACHE), true);
-        assertThat(send("GET", "/health", "").statusCode()).isEqualTo(200);
-        assertThat(send("GET", "/ready", "").statusCode()).isEqualTo(503);
-        assertThat(json(send("GET", "/is_sleeping", "").body()).path("is_sleeping").asBoolean())
-                .isTrue();
-        engine.state = new EngineState(Phase.FAILED, 0, Set.of(), true);
-        assertThat(send("GET", "/health", "").statusCode()).isEqualTo(503);
-    }
-
-    @Test
-    void metricsHaveVllmsNamesAndEverySeriesFromTheStart() {
-        engine.samples =
-                List.of(
-                        new dev.dormouse.connector.TransferStatistics.TransferSample(
-                                0.02, 0.001, 1 << 20, 12));
-        post(200, "/v1/completions", "{\"prompt\":\"x\"}");
-        String metrics = send("GET", "/metrics", "").body();
-        String labels = "{engine=\"0\",model_name=\"fake-model\"} ";
-        assertThat(metrics)
-                .contains("vllm:nixl_xfer_time_seconds_count" + labels + "1")
-                .contains("vllm:nixl_num_failed_transfers_total" + labels + "6.0")
-                .contains("vllm:nixl_num_failed_notifications_total" + labels + "3.0")
-                .contains("vllm:nixl_num_kv_expired_reqs_total" + labels + "6.0")
-                .contains("dormouse:nixl_handshakes_total" + labels + "4.0")
-                .contains("dormouse:prompt_tokens_computed_total" + labels + "60.0")
-                .contains("vllm:num_requests_running" + labels + "1.0")
-                .contains("vllm:time_to_first_token_seconds_count" + labels + "1")
-                .contains(
-                        "vllm:engine_sleep_state{engine=\"0\",model_name=\"fake-model\",sleep_state=\"awake\"} 1.0")
-                .contains(
-                        "vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"sleep\"} 1")
-                .contains(
-                        "vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"wake\"} 0");
+    void requestsBeyondTheLimitAreRefusedUntilOneEnds() {
+        engine.script = request -> List.of();
+        try (EngineServer one = serve(1, ServedLegs.BOTH)) {
+            EngineServer other = server;
+            server = one;
+            try {
+                java.util.concurrent.CompletableFuture<JsonNode> first =
+                        java.util.concurrent.CompletableFuture.supplyAsync(
+                                () -> post(200, "/v1/completions", "{\"prompt\":\"x\"}"));
+                dev.dormouse.testkit.Await.until("a request", () -> !engine.listeners.isEmpty());
+                HttpResponse<String> second =
+                        send("POST", "/v1/chat/completions", "{\"messages\":[]}");
+                assertThat(second.statusCode()).isEqualTo(503);
+                assertThat(json(second.body()).path("error").path("code").asText())
+                        .isEqualTo("engine_busy");
+                assertThat(second.headers().firstValue("retry-after")).contains("1");
+                script(engine.requests.getFirst(), "a")
+                        .forEach(engine.listeners.getFirst()::onEvent);
+                first.join();
+                post(400, "/v1/completions", "{}");
+                post(400, "/v1/completions", "{}");
+            } finally {
+                server = other;
+            }
+        }
     }
 
     @Test
@@ -526,7 +352,7 @@ class EngineServerTest {
 
     @Test
     void aPortInUseIsAnErrorThatNamesIt() {
-        ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000);
+        ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000, 1, ServedLegs.BOTH);
         assertThatThrownBy(
                         () ->
                                 EngineServer.start(
@@ -578,8 +404,7 @@ class EngineServerTest {
 
     @Test
     void aRefusedRequestsPromptIsDeclinedSoThatItsHolderLetsItGo() {
-        String params =
-                "\"kv_transfer_params\":{\"do_remote_prefill\":true,\"remote_request_id\":\"p\"}";
+        String params = "\"kv_transfer_params\":" + READ;
         post(400, "/v1/completions", "{\"prompt\":\"x\",\"temperature\":-1," + params + "}");
         post(404, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"other\"," + params + "}");
         post(400, "/v1/chat/completions", "{\"messages\":3," + params + "}");

@@ -34,8 +34,16 @@ final class FakeEngine implements Engine {
     final List<String> aborted = new CopyOnWriteArrayList<>();
     final List<String> transitions = new CopyOnWriteArrayList<>();
     volatile Function<GenerationRequest, List<GenerationEvent>> script = request -> List.of();
+
+    /** Nothing was ever asked of it. */
+    volatile boolean idle;
+
     volatile EngineState state = new EngineState(Phase.AWAKE, 0, Set.of(), false);
     volatile @Nullable TransitionRefusedException refusal;
+
+    /** What a transition waits for. */
+    volatile @Nullable CompletableFuture<TransitionReport> pending;
+
     volatile List<TransferStatistics.TransferSample> samples = List.of();
 
     @Override
@@ -94,6 +102,10 @@ final class FakeEngine implements Engine {
             String what, int level, Set<WakeTag> tags) {
         transitions.add(what);
         TransitionRefusedException refused = refusal;
+        CompletableFuture<TransitionReport> held = pending;
+        if (held != null) {
+            return held;
+        }
         return refused != null
                 ? CompletableFuture.failedFuture(refused)
                 : CompletableFuture.completedFuture(
@@ -107,6 +119,26 @@ final class FakeEngine implements Engine {
 
     @Override
     public EngineStatistics statistics() {
+        if (idle) {
+            return new EngineStatistics(
+                    0,
+                    0,
+                    0,
+                    0,
+                    10,
+                    10,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    TransferStatistics.NONE,
+                    List.of(),
+                    List.of());
+        }
         TransferStatistics transfers = new TransferStatistics(List.of(), 1, 2, 3, 4, 5, 6, 7, 8);
         return new EngineStatistics(
                 1,

@@ -67,27 +67,13 @@ final class ServedModel implements AutoCloseable {
         ModelConfig config = model.config();
         int maxModelLength =
                 options.maxModelLen == null ? config.contextLength() : options.maxModelLen;
-        require(
-                maxModelLength >= 2 && maxModelLength <= config.contextLength(),
-                "--max-model-len is "
-                        + maxModelLength
-                        + ", but must be between 2 and the model's "
-                        + config.contextLength());
-        require(
-                options.blockSize >= 1,
-                "--block-size is " + options.blockSize + ", but must be at least 1");
-        require(
-                options.maxNumSeqs >= 1,
-                "--max-num-seqs is " + options.maxNumSeqs + ", but must be at least 1");
-        require(
-                options.maxNumBatchedTokens >= options.maxNumSeqs,
-                "--max-num-batched-tokens is "
-                        + options.maxNumBatchedTokens
-                        + ", but must be at least --max-num-seqs, "
-                        + options.maxNumSeqs);
-        require(
-                options.maxNumWaiting >= 1,
-                "--max-num-waiting is " + options.maxNumWaiting + ", but must be at least 1");
+        if (maxModelLength > config.contextLength()) {
+            throw new IllegalArgumentException(
+                    "--max-model-len is "
+                            + maxModelLength
+                            + ", but must be at most the model's "
+                            + config.contextLength());
+        }
         return new EngineConfig(
                 options.servedModelName == null ? fileName(options) : options.servedModelName,
                 options.kvCacheMemory.bytes(),
@@ -107,12 +93,6 @@ final class ServedModel implements AutoCloseable {
     private static String fileName(ServeOptions options) {
         String name = String.valueOf(Objects.requireNonNull(options.model).getFileName());
         return name.endsWith(".gguf") ? name.substring(0, name.length() - ".gguf".length()) : name;
-    }
-
-    private static void require(boolean holds, String problem) {
-        if (!holds) {
-            throw new IllegalArgumentException(problem);
-        }
     }
 
     @Override

@@ -4,6 +4,7 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.server.EngineServer;
 import dev.dormouse.server.ModelText;
+import dev.dormouse.server.ServedLegs;
 import dev.dormouse.server.ServerConfig;
 import java.time.Clock;
 
@@ -37,11 +38,25 @@ public final class ServingEngine implements AutoCloseable {
 
     private static EngineServer serve(ServedModel model, Engine engine, ServeOptions options) {
         return EngineServer.start(
-                new ServerConfig(options.host, options.port, ServerConfig.DEFAULT_MAX_BODY_BYTES),
+                new ServerConfig(
+                        options.host,
+                        options.port,
+                        ServerConfig.DEFAULT_MAX_BODY_BYTES,
+                        options.maxNumSeqs + options.maxNumWaiting,
+                        servedLegs(options)),
                 engine,
                 new ModelText(model.tokenizer(), model.chatTemplate()),
                 Clock.systemUTC(),
                 System::nanoTime);
+    }
+
+    private static ServedLegs servedLegs(ServeOptions options) {
+        return switch (options.role) {
+            case prefill -> ServedLegs.PREFILL;
+            case decode -> ServedLegs.DECODE;
+            case both -> ServedLegs.BOTH;
+            case null -> ServedLegs.BOTH;
+        };
     }
 
     EngineInfo info() {

@@ -2,9 +2,9 @@ package dev.dormouse.engine.core;
 
 import org.jspecify.annotations.Nullable;
 
-/** Runs every step of an end, also after one that failed. */
+/** Runs every step, also after one that failed. */
 final class Cleanup {
-    private @Nullable RuntimeException failure;
+    private @Nullable Throwable failure;
 
     Cleanup() {}
 
@@ -16,10 +16,10 @@ final class Cleanup {
     void run(Runnable step) {
         try {
             step.run();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             if (failure == null) {
                 failure = e;
-            } else {
+            } else if (!failure.equals(e)) {
                 failure.addSuppressed(e);
             }
         }
@@ -27,8 +27,11 @@ final class Cleanup {
 
     /** Throws the first failure, with the others suppressed. */
     void finish() {
-        if (failure != null) {
-            throw failure;
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        if (failure instanceof RuntimeException exception) {
+            throw exception;
         }
     }
 }

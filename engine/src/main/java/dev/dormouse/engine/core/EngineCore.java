@@ -5,9 +5,10 @@ import dev.dormouse.connector.ConnectorStep;
 import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.connector.RankReports;
+import dev.dormouse.connector.ReleaseTimeoutException;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerReport;
-import dev.dormouse.engine.EngineState;
+import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
@@ -17,6 +18,7 @@ import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.model.Logits;
 import dev.dormouse.model.SequenceChunk;
 import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -28,9 +30,13 @@ import org.jspecify.annotations.Nullable;
 final class EngineCore {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
+    /** For messages whose receiver must be found first; after it other engines' leases run out. */
+    private static final Duration LAST_MESSAGES_LIMIT = Duration.ofSeconds(2);
+
     private final Parts parts;
     private final RankReports reports;
     private final Candidates candidates = new Candidates();
+    private boolean opened;
     private boolean closing;
 
     EngineCore(Parts parts) {
@@ -56,6 +62,7 @@ final class EngineCore {
     /** Brings memory and weights, and becomes known to other engines. */
     void open() {
         parts.workers().forEach(Worker::open);
+        opened = true;
         parts.coordinator().publish();
         parts.statistics().refresh();
     }
@@ -73,7 +80,7 @@ final class EngineCore {
     int step() {
         int work = takeCommands();
         emptyLobby();
-        if (parts.life().phase() == EngineState.Phase.FAILED) {
+        if (parts.life().phase() == Phase.FAILED) {
             return work + (parts.transitions().advance() ? 1 : 0);
         }
         boolean exchange = canExchange();
@@ -117,14 +124,27 @@ final class EngineCore {
                 : Expectation.PEER;
     }
 
-    /** Ends everything, and answers whoever still waits. Finishes all steps. */
+    /**
+     * Ends everything, and answers whoever still waits. Finishes all steps. Other engines are told
+     * what they need not hold any more before the means to tell them are gone.
+     */
     void close() {
-        parts.transitions().close();
         Cleanup cleanup = new Cleanup();
+        boolean speaks = opened && canExchange();
+        cleanup.run(parts.transitions()::close);
+        if (parts.connector() != null) {
+            cleanup.run(parts.connector()::withdraw);
+        }
         cleanup.run(parts.scheduler()::abortAll);
         cleanup.run(this::emptyLobby);
         for (Command command : parts.inbox().close()) {
             cleanup.run(() -> refuse(command));
+        }
+        if (speaks) {
+            cleanup.run(this::giveOrders);
+            for (Worker worker : parts.workers()) {
+                cleanup.run(() -> sendLastMessages(worker));
+            }
         }
         for (Worker worker : parts.workers()) {
             cleanup.run(worker::close);
@@ -141,12 +161,14 @@ final class EngineCore {
      */
     void fail(Throwable cause) {
         LOG.log(Level.ERROR, "engine failed", cause);
-        parts.transitions().fail();
+        Cleanup cleanup = new Cleanup();
+        cleanup.run(parts.transitions()::fail);
+        cleanup.run(() -> parts.scheduler().failAll("the engine has failed; restart it"));
+        cleanup.run(this::emptyLobby);
+        cleanup.run(parts.statistics()::refresh);
         try {
-            parts.scheduler().failAll("the engine has failed; restart it");
-            emptyLobby();
-            parts.statistics().refresh();
-        } catch (RuntimeException e) {
+            cleanup.finish();
+        } catch (RuntimeException | Error e) {
             LOG.log(Level.ERROR, "could not fail all requests", e);
         }
     }
@@ -155,12 +177,29 @@ final class EngineCore {
     private boolean canExchange() {
         return parts.connector() != null
                 && parts.coordinator().isMapped(MemoryTag.KV_CACHE)
-                && parts.life().phase() != EngineState.Phase.FAILED;
+                && parts.life().phase() != Phase.FAILED;
+    }
+
+    private static void sendLastMessages(Worker worker) {
+        try {
+            worker.releaseKvCaches(LAST_MESSAGES_LIMIT);
+        } catch (ReleaseTimeoutException e) {
+            LOG.log(Level.WARNING, "closing with something under way: {0}", e.getMessage());
+        }
     }
 
     private int takeCommands() {
         List<Command> commands = parts.inbox().takeAll();
+        Cleanup cleanup = new Cleanup();
         for (Command command : commands) {
+            cleanup.run(() -> take(command));
+        }
+        cleanup.finish();
+        return commands.size();
+    }
+
+    private void take(Command command) {
+        try {
             switch (command) {
                 case Command.Submit submit -> submit(submit);
                 case Command.Decline decline -> decline(decline);
@@ -168,8 +207,28 @@ final class EngineCore {
                 case Command.Change change -> parts.transitions().enqueue(change);
                 case Command.Close _ -> closing = true;
             }
+        } catch (RuntimeException | Error e) {
+            answerFailure(command, e);
+            throw e;
         }
-        return commands.size();
+    }
+
+    /** Whoever sent the command waits for an answer, and the engine is about to fail. */
+    private void answerFailure(Command command, Throwable cause) {
+        switch (command) {
+            case Command.Submit submit -> {
+                // A live sequence fails with all others.
+                if (parts.scheduler().find(submit.request().id()) == null) {
+                    Sequence.tellRefused(
+                            submit.listener(),
+                            submit.request().id(),
+                            FailureKind.INTERNAL,
+                            "the engine failed with this request: " + cause);
+                }
+            }
+            case Command.Change change -> change.outcome().completeExceptionally(cause);
+            case Command.Decline _, Command.Abort _, Command.Close _ -> {}
+        }
     }
 
     private void submit(Command.Submit submit) {
@@ -193,15 +252,26 @@ final class EngineCore {
         if (refusal != null && parts.life().holdsRequests()) {
             return;
         }
+        Cleanup cleanup = new Cleanup();
         for (Command.Submit submit : parts.lobby().leave()) {
-            if (refusal == null) {
-                Sequence sequence = parts.intake().accept(submit.request(), submit.listener());
-                // Nobody renewed its lease meanwhile: what it would read may be another prompt's.
-                sequence.forbidRemoteRead();
-                parts.scheduler().add(sequence);
-            } else {
-                refuse(submit, FailureKind.UNAVAILABLE, refusal);
-            }
+            cleanup.run(() -> admit(submit, refusal));
+        }
+        cleanup.finish();
+    }
+
+    private void admit(Command.Submit submit, @Nullable String refusal) {
+        if (refusal != null) {
+            refuse(submit, FailureKind.UNAVAILABLE, refusal);
+            return;
+        }
+        try {
+            Sequence sequence = parts.intake().accept(submit.request(), submit.listener());
+            // Nobody renewed its lease meanwhile: what it would read may be another prompt's.
+            sequence.forbidRemoteRead();
+            parts.scheduler().add(sequence);
+        } catch (RuntimeException | Error e) {
+            answerFailure(submit, e);
+            throw e;
         }
     }
 

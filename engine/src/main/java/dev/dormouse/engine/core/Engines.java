@@ -123,21 +123,53 @@ public final class Engines {
         int kvBlocks = kvBlocks(config, shape);
         List<Worker> workers = workers(config, ranks, connector, shape, kvBlocks, surroundings);
         int liveLimit = config.maxSequences() + config.maxWaiting();
-        Inbox inbox = new Inbox(LocalEngine.inboxCapacity(liveLimit));
+        EngineCore.Parts parts =
+                parts(
+                        config,
+                        workers,
+                        kvBlocks,
+                        intake(config, model, text, surroundings),
+                        connector == null ? null : connector.scheduler(),
+                        new Inbox(LocalEngine.inboxCapacity(liveLimit)),
+                        surroundings);
+        EngineInfo info =
+                new EngineInfo(
+                        config.servedModelName(),
+                        model.config(),
+                        config.maxModelLength(),
+                        kvBlocks,
+                        config.blockTokens(),
+                        config.sleepMode());
+        return new LocalEngine(
+                info,
+                new EngineCore(parts),
+                parts.inbox(),
+                parts.life(),
+                parts.statistics(),
+                liveLimit);
+    }
+
+    private static EngineCore.Parts parts(
+            EngineConfig config,
+            List<Worker> workers,
+            int kvBlocks,
+            Intake intake,
+            @Nullable SchedulerConnector connector,
+            Inbox inbox,
+            Surroundings surroundings) {
         BlockManager blocks =
                 new BlockManager(kvBlocks, config.blockTokens(), config.prefixCaching());
         Counters counters = new Counters();
-        @Nullable SchedulerConnector scheduling = connector == null ? null : connector.scheduler();
-        RemoteKv remote = new RemoteKv(scheduling, blocks);
+        RemoteKv remote = new RemoteKv(connector, blocks);
         Scheduler scheduler = new Scheduler(config, blocks, remote, counters);
         Lobby lobby = new Lobby();
         StatisticsBoard statistics =
                 new StatisticsBoard(
-                        () -> snapshot(scheduler, lobby, remote, blocks, counters, scheduling),
+                        () -> snapshot(scheduler, lobby, remote, blocks, counters, connector),
                         new TransferLog(
                                 surroundings.nanoClock(), line -> LOG.log(Level.INFO, line)));
         SleepCoordinator coordinator =
-                new SleepCoordinator(workers, scheduling, scheduler, surroundings.heapTrimmer());
+                new SleepCoordinator(workers, connector, scheduler, surroundings.heapTrimmer());
         Lifecycle life = new Lifecycle(scheduler, coordinator, config.holdRequestsWhileAsleep());
         Transitions transitions =
                 new Transitions(
@@ -148,38 +180,29 @@ public final class Engines {
                         coordinator,
                         statistics,
                         surroundings.nanoClock());
-        Intake intake =
-                new Intake(
-                        config,
-                        blocks,
-                        model.config().vocabularySize(),
-                        text.endTokens(),
-                        text.decoders(),
-                        surroundings.seeds());
-        EngineCore core =
-                new EngineCore(
-                        new EngineCore.Parts(
-                                inbox,
-                                intake,
-                                lobby,
-                                scheduler,
-                                remote,
-                                workers,
-                                scheduling,
-                                life,
-                                transitions,
-                                coordinator,
-                                counters,
-                                statistics));
-        EngineInfo info =
-                new EngineInfo(
-                        config.servedModelName(),
-                        model.config(),
-                        config.maxModelLength(),
-                        kvBlocks,
-                        config.blockTokens(),
-                        config.sleepMode());
-        return new LocalEngine(info, core, inbox, life, statistics, liveLimit);
+        return new EngineCore.Parts(
+                inbox,
+                intake,
+                lobby,
+                scheduler,
+                remote,
+                workers,
+                connector,
+                life,
+                transitions,
+                coordinator,
+                counters,
+                statistics);
+    }
+
+    private static Intake intake(
+            EngineConfig config, LanguageModel model, Text text, Surroundings surroundings) {
+        return new Intake(
+                config,
+                model.config().vocabularySize(),
+                text.endTokens(),
+                text.decoders(),
+                surroundings.seeds());
     }
 
     private static StatisticsBoard.Snapshot snapshot(
@@ -244,6 +267,19 @@ public final class Engines {
                                     blocks,
                                     shape.blockBytesAllLayers(),
                                     Integer.MAX_VALUE));
+        }
+        // The last token of an output is never computed.
+        long needed = Math.ceilDiv(config.maxModelLength() - 1, config.blockTokens());
+        if (needed > blocks) {
+            throw new IllegalArgumentException(
+                    "one sequence of --max-model-len %d tokens needs %d KV blocks, %d bytes, but --kv-cache-memory of %d bytes holds %d; raise --kv-cache-memory, or lower --max-model-len to %d"
+                            .formatted(
+                                    config.maxModelLength(),
+                                    needed,
+                                    needed * shape.blockBytesAllLayers(),
+                                    config.kvCacheBytes(),
+                                    blocks,
+                                    blocks * config.blockTokens() + 1));
         }
         return (int) blocks;
     }

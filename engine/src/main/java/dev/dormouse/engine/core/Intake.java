@@ -5,7 +5,6 @@ import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
-import dev.dormouse.engine.kv.BlockManager;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.output.TextDecoder;
 import dev.dormouse.engine.sampling.Sampler;
@@ -20,7 +19,6 @@ final class Intake {
     private static final int MAX_ID_LENGTH = 128;
 
     private final EngineConfig config;
-    private final BlockManager blocks;
     private final int vocabularySize;
     private final Set<Integer> endTokens;
     private final Supplier<TextDecoder> decoders;
@@ -35,13 +33,11 @@ final class Intake {
      */
     Intake(
             EngineConfig config,
-            BlockManager blocks,
             int vocabularySize,
             Set<Integer> endTokens,
             Supplier<TextDecoder> decoders,
             RandomGenerator seeds) {
         this.config = config;
-        this.blocks = blocks;
         this.vocabularySize = vocabularySize;
         this.endTokens = endTokens;
         this.decoders = decoders;
@@ -67,17 +63,6 @@ final class Intake {
             if (token < 0 || token >= vocabularySize) {
                 return outsideVocabulary("stop_token_ids'", token);
             }
-        }
-        // The last token of the output is never computed.
-        int needed = blocks.blocksFor(prompt + outputRoom(request) - 1);
-        if (needed > blocks.blocks()) {
-            return "the prompt's %d and the output's %d tokens need %d KV blocks of %d tokens, but the KV cache has %d; lower max_tokens, or give the engine more KV cache memory"
-                    .formatted(
-                            prompt,
-                            outputRoom(request),
-                            needed,
-                            blocks.blockTokens(),
-                            blocks.blocks());
         }
         return null;
     }

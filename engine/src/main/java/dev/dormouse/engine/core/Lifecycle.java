@@ -119,6 +119,19 @@ final class Lifecycle {
         state = new EngineState(nextPhase, sleepLevel(), asleep, frozen);
     }
 
+    /** The memory behind the tags. */
+    static Set<MemoryTag> memoryOf(Set<WakeTag> tags) {
+        EnumSet<MemoryTag> memory = EnumSet.noneOf(MemoryTag.class);
+        for (WakeTag tag : tags) {
+            switch (tag) {
+                case WEIGHTS -> memory.add(MemoryTag.WEIGHTS);
+                case KV_CACHE -> memory.add(MemoryTag.KV_CACHE);
+                case SCHEDULING -> {}
+            }
+        }
+        return memory;
+    }
+
     private int sleepLevel() {
         if (!isMemoryAway()) {
             return 0;

@@ -240,6 +240,7 @@ final class LocalEngine implements Engine {
                 work = core.step();
             } catch (RuntimeException | Error e) {
                 core.fail(e);
+                work = 1; // transitions that wait are answered at once, not after the next message
             }
             if (work == 0 && !core.isClosing()) {
                 try {

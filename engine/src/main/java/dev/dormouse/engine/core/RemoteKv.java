@@ -10,11 +10,11 @@ import dev.dormouse.engine.kv.BlockManager;
 import dev.dormouse.engine.kv.BlockTable;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -46,9 +46,11 @@ final class RemoteKv {
      */
     record Received(Sequence sequence, boolean usable) {}
 
-    /** Sequences whose prompt is being read. */
-    Collection<Sequence> receiving() {
-        return List.copyOf(receiving.values());
+    /** The engine's ids of what keeps it from being {@linkplain #isQuiet() quiet}. */
+    List<String> pendingIds() {
+        return Stream.of(receiving, endedWhileReceiving, held)
+                .flatMap(pending -> pending.keySet().stream())
+                .toList();
     }
 
     int receivingCount() {

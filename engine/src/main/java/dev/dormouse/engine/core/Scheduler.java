@@ -47,6 +47,11 @@ final class Scheduler {
         return live.size();
     }
 
+    /** The clients' ids of all live requests, the oldest first. */
+    List<String> liveIds() {
+        return liveSequences().stream().map(Sequence::requestId).toList();
+    }
+
     int waitingCount() {
         return waiting.size();
     }
@@ -135,8 +140,10 @@ final class Scheduler {
                 return;
             }
             waiting.removeFirst();
-            counters.prefixCacheQueries += sequence.promptTokens();
-            counters.prefixCacheHits += Math.min(cached, sequence.promptTokens());
+            if (config.prefixCaching() && !sequence.wasAdmitted()) {
+                counters.prefixCacheQueries += sequence.promptTokens();
+                counters.prefixCacheHits += cached;
+            }
             sequence.admit(cached, external);
             remote.onAllocated(sequence, cached, external);
             if (external > 0) {
@@ -194,25 +201,37 @@ final class Scheduler {
 
     /** Ends every live sequence as its client would. */
     void abortAll() {
-        liveSequences().forEach(this::abort);
+        Cleanup cleanup = new Cleanup();
+        liveSequences().forEach(sequence -> cleanup.run(() -> abort(sequence)));
+        cleanup.finish();
     }
 
-    /** Ends a sequence as its client would. */
+    /** Ends a sequence as its client would; its client is told in any case. */
     void abort(Sequence sequence) {
-        sequence.tellAborted(end(sequence, FinishKind.ABORTED));
+        @Nullable KvTransferParams params = null;
+        try {
+            params = end(sequence, FinishKind.ABORTED);
+        } finally {
+            sequence.tellAborted(params);
+        }
     }
 
     /** Ends every live sequence, since the engine has failed. */
     void failAll(String message) {
+        Cleanup cleanup = new Cleanup();
         for (Sequence sequence : liveSequences()) {
-            fail(sequence, FailureKind.INTERNAL, message);
+            cleanup.run(() -> fail(sequence, FailureKind.INTERNAL, message));
         }
+        cleanup.finish();
     }
 
-    /** Ends a sequence that cannot go on. */
+    /** Ends a sequence that cannot go on; its client is told in any case. */
     void fail(Sequence sequence, FailureKind kind, String message) {
-        end(sequence, FinishKind.FAILED);
-        sequence.tellFailed(kind, message);
+        try {
+            end(sequence, FinishKind.FAILED);
+        } finally {
+            sequence.tellFailed(kind, message);
+        }
     }
 
     /**
@@ -230,6 +249,11 @@ final class Scheduler {
     /** Forgets cached prefixes; answers how many blocks were known. */
     int resetPrefixCache() {
         return blocks.resetPrefixCache();
+    }
+
+    /** True if a prefix is cached. */
+    boolean hasCachedPrefixes() {
+        return blocks.hasCachedPrefixes();
     }
 
     private void preempt(Sequence victim) {

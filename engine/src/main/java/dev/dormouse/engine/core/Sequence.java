@@ -6,6 +6,7 @@ import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.StopReason;
 import dev.dormouse.engine.kv.BlockTable;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
@@ -141,6 +142,11 @@ final class Sequence {
         mayReadRemote = false;
     }
 
+    /** Whether it had blocks before. */
+    boolean wasAdmitted() {
+        return admitted;
+    }
+
     /** Its blocks were allocated; the cache provided the first {@code cached} tokens. */
     void admit(int cached, int external) {
         computed = cached;
@@ -210,7 +216,9 @@ final class Sequence {
 
     /** Tells the client that the output is complete. */
     void tellFinished(
-            FinishReason reason, @Nullable String stopReason, @Nullable KvTransferParams params) {
+            FinishReason reason,
+            @Nullable StopReason stopReason,
+            @Nullable KvTransferParams params) {
         tell(
                 new GenerationEvent.Finished(
                         reason,

@@ -37,7 +37,10 @@ final class Transitions {
     private final StatisticsBoard statistics;
     private final LongSupplier nanoClock;
     private final Deque<Command.Change> queue = new ArrayDeque<>();
-    private @Nullable Draining draining;
+    private @Nullable Drain draining;
+
+    /** A drain was cancelled for the resume that comes next. */
+    private boolean cancelled;
 
     Transitions(
             boolean sleepMode,
@@ -56,15 +59,6 @@ final class Transitions {
         this.nanoClock = nanoClock;
     }
 
-    /** A transition that waits for requests to end, and what to return to if it fails. */
-    private record Draining(
-            Command.Change change,
-            PauseMode mode,
-            boolean memoryGoes,
-            PhaseTimes times,
-            Phase phaseBefore,
-            Admission admissionBefore) {}
-
     /** True while a transition waits for requests to end. */
     boolean isDraining() {
         return draining != null;
@@ -76,14 +70,23 @@ final class Transitions {
 
     /** Begins or completes a transition if it can; true if it did. */
     boolean advance() {
-        Draining current = draining;
+        Drain current = draining;
         if (current != null) {
-            if (!drained(current)) {
-                return false;
+            if (current.isDone(scheduler, remote)) {
+                draining = null;
+                settle(current.change(), () -> complete(current));
+                return true;
             }
-            draining = null;
-            settle(current.change(), () -> complete(current));
-            return true;
+            if (queue.stream().anyMatch(c -> c.transition() instanceof Transition.Resume)) {
+                cancelled = true;
+                giveUp(current, refused(CONFLICT, "cancelled by a resume"));
+                return true;
+            }
+            if (current.isOverdue()) {
+                giveUp(current, refused(UNAVAILABLE, current.unfinished(scheduler, remote)));
+                return true;
+            }
+            return false;
         }
         Command.Change next = queue.poll();
         if (next == null) {
@@ -93,10 +96,23 @@ final class Transitions {
         return true;
     }
 
+    /** Goes back to what was before the drain; requests that its mode ended stay ended. */
+    private void giveUp(Drain current, TransitionRefusedException why) {
+        LOG.log(
+                Level.WARNING,
+                "transition {0} given up: {1}",
+                current.change().transition(),
+                why.getMessage());
+        draining = null;
+        life.enter(current.phaseBefore(), current.admissionBefore());
+        statistics.refresh();
+        current.change().outcome().completeExceptionally(why);
+    }
+
     /** The engine cannot go on: says so, and refuses everything from now on. */
     void fail() {
         life.enter(Phase.FAILED, Admission.SHUT);
-        Draining current = draining;
+        Drain current = draining;
         draining = null;
         if (current != null) {
             current.change()
@@ -108,7 +124,7 @@ final class Transitions {
     /** The engine ends: answers every transition that was not made. */
     void close() {
         life.enter(Phase.CLOSED, Admission.SHUT);
-        Draining current = draining;
+        Drain current = draining;
         draining = null;
         if (current != null) {
             queue.addFirst(current.change());
@@ -206,7 +222,7 @@ final class Transitions {
         if (life.phase() == Phase.PAUSED
                 && life.admission() == whilePaused(pause.mode())
                 && leavesRequests
-                && !pause.clearCache()) {
+                && !(pause.clearCache() && scheduler.hasCachedPrefixes())) {
             return unchanged(-1);
         }
         drain(change, pause.mode(), false, pause.mode() != PauseMode.KEEP);
@@ -214,10 +230,11 @@ final class Transitions {
     }
 
     private TransitionReport resume() {
+        boolean changed = life.phase() != Phase.AWAKE || cancelled;
+        cancelled = false;
         if (life.isMemoryAway()) {
             throw refused(CONFLICT, "resume: " + life.asleep() + " are asleep; wake them first");
         }
-        boolean changed = life.phase() != Phase.AWAKE;
         life.woke(life.asleep());
         return report(changed, -1, Set.of(), 0, null);
     }
@@ -240,7 +257,7 @@ final class Transitions {
         life.enter(Phase.WAKING, Admission.SHUT);
         long bytes;
         try {
-            bytes = coordinator.wake(memoryOf(waking), times);
+            bytes = coordinator.wake(Lifecycle.memoryOf(waking), times);
         } catch (SleepCoordinator.BrokenException e) {
             throw broken(e);
         } catch (RuntimeException e) {
@@ -256,10 +273,11 @@ final class Transitions {
     /** Lets requests end, or stops them, as the mode says. */
     private void drain(
             Command.Change change, PauseMode asked, boolean memoryGoes, boolean refuseNew) {
-        // What an earlier sleep kept cannot end while its memory is away.
-        PauseMode mode = asked == PauseMode.WAIT && life.isMemoryAway() ? PauseMode.KEEP : asked;
+        // Nothing computes while the engine sleeps, so what an earlier sleep kept cannot end.
+        PauseMode mode =
+                asked == PauseMode.WAIT && life.phase() == Phase.ASLEEP ? PauseMode.KEEP : asked;
         draining =
-                new Draining(
+                new Drain(
                         change,
                         mode,
                         memoryGoes,
@@ -278,16 +296,7 @@ final class Transitions {
         }
     }
 
-    /**
-     * Blocks that another engine reads, or that a read fills, keep the memory here: until they are
-     * read or their lease ends.
-     */
-    private boolean drained(Draining current) {
-        boolean requestsDone = current.mode() != PauseMode.WAIT || scheduler.liveCount() == 0;
-        return requestsDone && (!current.memoryGoes() || remote.isQuiet());
-    }
-
-    private TransitionReport complete(Draining drained) {
+    private TransitionReport complete(Drain drained) {
         drained.times().ended("drain");
         return switch (drained.change().transition()) {
             case Transition.Sleep sleep when sleep.level() == 0 -> {
@@ -325,7 +334,7 @@ final class Transitions {
     }
 
     private TransitionReport fallAsleep(
-            Draining drained,
+            Drain drained,
             String operation,
             int level,
             EnumSet<WakeTag> tags,
@@ -375,18 +384,6 @@ final class Transitions {
 
     private static Admission whilePaused(PauseMode mode) {
         return mode == PauseMode.KEEP ? Admission.FROZEN : Admission.SHUT;
-    }
-
-    private static Set<MemoryTag> memoryOf(Set<WakeTag> tags) {
-        EnumSet<MemoryTag> memory = EnumSet.noneOf(MemoryTag.class);
-        for (WakeTag tag : tags) {
-            switch (tag) {
-                case WEIGHTS -> memory.add(MemoryTag.WEIGHTS);
-                case KV_CACHE -> memory.add(MemoryTag.KV_CACHE);
-                case SCHEDULING -> {}
-            }
-        }
-        return memory;
     }
 
     private static TransitionRefusedException refused(

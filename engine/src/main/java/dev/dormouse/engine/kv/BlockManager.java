@@ -198,6 +198,11 @@ public final class BlockManager {
         return cache.clear();
     }
 
+    /** True if a prefix is known. */
+    public boolean hasCachedPrefixes() {
+        return !cache.isEmpty();
+    }
+
     private void reference(int block) {
         if (references[block]++ == 0) {
             free.remove(block);

@@ -85,7 +85,7 @@ final class PrefixCache {
         return known;
     }
 
-    int size() {
-        return entries.size();
+    boolean isEmpty() {
+        return entries.isEmpty();
     }
 }

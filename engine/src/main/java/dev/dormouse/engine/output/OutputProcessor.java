@@ -2,6 +2,7 @@ package dev.dormouse.engine.output;
 
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.StopReason;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -45,12 +46,8 @@ public final class OutputProcessor {
      * @param finish why the sequence ends with this token, or null if it goes on
      * @param stopReason the request's own stop string or token id that ended it
      */
-    public record Step(String text, @Nullable FinishReason finish, @Nullable String stopReason) {}
-
-    /** Output tokens so far. */
-    public int tokens() {
-        return tokens;
-    }
+    public record Step(
+            String text, @Nullable FinishReason finish, @Nullable StopReason stopReason) {}
 
     /** Takes the next token. Nothing may be taken after a step that finished. */
     public Step accept(int token) {
@@ -60,7 +57,7 @@ public final class OutputProcessor {
             return ended(FinishReason.STOP, null);
         }
         if (mayStop && parameters.stopTokenIds().contains(token)) {
-            return ended(FinishReason.STOP, Integer.toString(token));
+            return ended(FinishReason.STOP, new StopReason.Token(token));
         }
         String piece = decoder.push(token);
         if (tokens == outputLimit) {
@@ -72,7 +69,7 @@ public final class OutputProcessor {
         }
         StopStrings.Scan scan = stops.push(piece);
         return scan.met() != null
-                ? new Step(scan.text(), FinishReason.STOP, scan.met())
+                ? new Step(scan.text(), FinishReason.STOP, new StopReason.Text(scan.met()))
                 : goOn(scan.text());
     }
 
@@ -87,10 +84,10 @@ public final class OutputProcessor {
                 : new Step(text + stops.finish(), FinishReason.LENGTH, null);
     }
 
-    private Step ended(FinishReason reason, @Nullable String stopReason) {
+    private Step ended(FinishReason reason, @Nullable StopReason stopReason) {
         StopStrings.Scan scan = stops.push(decoder.finish());
         return scan.met() != null
-                ? new Step(scan.text(), FinishReason.STOP, scan.met())
+                ? new Step(scan.text(), FinishReason.STOP, new StopReason.Text(scan.met()))
                 : new Step(scan.text() + stops.finish(), reason, stopReason);
     }
 }

@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * min_p}, {@code top_k}, {@code top_p}. Log probabilities are those of the model, before any of it.
  */
 public final class Sampler {
+    /** As in vLLM: a smaller temperature is greedy, since dividing by it leaves no numbers. */
+    private static final double SMALLEST_TEMPERATURE = 1e-5;
+
     private final SamplingParameters parameters;
     private final Set<Integer> endTokens;
     private final @Nullable Penalties penalties;
@@ -67,7 +70,7 @@ public final class Sampler {
             mask(values, from);
         }
         int token =
-                parameters.temperature() == 0
+                parameters.temperature() < SMALLEST_TEMPERATURE
                         ? argmax(values, from, to)
                         : draw(values, from, to, candidates);
         sampled++;

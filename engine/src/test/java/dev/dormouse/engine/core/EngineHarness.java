@@ -17,6 +17,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
@@ -29,6 +30,9 @@ final class EngineHarness implements AutoCloseable {
     final List<HashModel> models = new ArrayList<>();
     final LocalEngine engine;
     final AtomicInteger heapTrims = new AtomicInteger();
+
+    /** How far the engine's clock is before the machine's. */
+    final AtomicLong skippedNanos = new AtomicLong();
 
     /** A token that has no text. */
     int undecodable = -1;
@@ -54,7 +58,7 @@ final class EngineHarness implements AutoCloseable {
                         new Engines.Text(Set.of(), NumberDecoder::new),
                         connector,
                         new Engines.Surroundings(
-                                System::nanoTime,
+                                () -> System.nanoTime() + skippedNanos.get(),
                                 new SplittableRandom(1),
                                 heapTrims::incrementAndGet));
     }
@@ -72,7 +76,7 @@ final class EngineHarness implements AutoCloseable {
                 kvBlocks * HashModel.SHAPE.blockBytesAllLayers(),
                 HashModel.BLOCK_TOKENS,
                 KvType.F16,
-                200,
+                Math.min(200, kvBlocks * HashModel.BLOCK_TOKENS + 1),
                 maxSequences,
                 maxBatchedTokens,
                 1000,

@@ -193,6 +193,9 @@ final class EnginePropertyTest {
             assertThat(engine.engine.state().phase()).isEqualTo(Phase.AWAKE);
             assertThat(engine.freeBlocks()).isEqualTo(engine.kvBlocks());
             assertThat(engine.engine.statistics().heldForRemote()).isZero();
+            if (connector != null) {
+                assertThat(connector.calls).noneMatch(call -> call.endsWith("while reads run"));
+            }
             assertThat(engine.engine.statistics().waitingForRemoteKv()).isZero();
             for (Asked one : asked) {
                 List<Integer> oracle = HashModel.oracle(one.prompt(), one.count());

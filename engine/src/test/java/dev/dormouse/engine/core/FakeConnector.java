@@ -62,6 +62,11 @@ final class FakeConnector {
     int maxExternalTokens = Integer.MAX_VALUE;
 
     boolean failPublish;
+
+    /** The arrival of a request whose id begins so fails. */
+    @Nullable String failArrivalOf;
+
+    boolean failFinish;
     volatile boolean failPoll;
 
     private final Map<String, List<Integer>> prompts = new HashMap<>();
@@ -121,6 +126,9 @@ final class FakeConnector {
 
         @Override
         public void onArrival(ConnectorRequest request) {
+            if (failArrivalOf != null && request.id().startsWith(failArrivalOf)) {
+                throw new AssertionError("arrival: made to fail");
+            }
             if (request.params() != null && request.params().remotePrefill()) {
                 String producer = request.params().toJson().path("remote_request_id").asText();
                 promptsById.put(request.id(), prompts.getOrDefault(producer, List.of()));
@@ -176,6 +184,9 @@ final class FakeConnector {
         @Override
         public HandOver onFinished(
                 ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
+            if (failFinish) {
+                throw new IllegalStateException("finish: made to fail");
+            }
             finished.put(request.id(), computedTokens);
             finishKinds.put(request.id(), kind);
             finishBlocks.put(request.id(), blocks);
@@ -358,7 +369,8 @@ final class FakeConnector {
         @Override
         public void releaseKvCaches(Duration limit) {
             if (!reads.isEmpty()) {
-                throw new AssertionError("released while reads run: " + reads.keySet());
+                calls.add("release " + rank + " while reads run");
+                throw new ReleaseTimeoutException("reads run: " + reads.keySet());
             }
             if (failRelease) {
                 calls.add("release " + rank + " fails");

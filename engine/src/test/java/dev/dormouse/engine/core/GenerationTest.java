@@ -5,11 +5,13 @@ import static dev.dormouse.engine.core.Prompts.prompt;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.StopReason;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -166,7 +168,7 @@ final class GenerationTest {
 
             assertThat(listener.tokens()).isEqualTo(oracle.subList(0, stopsAt + 1));
             assertThat(listener.reason()).isEqualTo(FinishReason.STOP);
-            assertThat(listener.finished().stopReason()).isEqualTo(Integer.toString(stop));
+            assertThat(listener.finished().stopReason()).isEqualTo(new StopReason.Token(stop));
             assertThat(listener.finished().usage().completionTokens()).isEqualTo(stopsAt + 1);
         }
     }
@@ -188,19 +190,65 @@ final class GenerationTest {
         try (EngineHarness engine =
                 new EngineHarness(EngineHarness.config(10, 4, 16, true), null).opened()) {
             RecordingListener tooLong = engine.submit("a", prompt(1, 200), 1);
-            RecordingListener tooBig = engine.submit("b", prompt(1, 30), 12);
+            RecordingListener cut = engine.submit("b", prompt(1, 30), 12);
             RecordingListener fits = engine.submit("c", prompt(1, 30), 11);
             RecordingListener empty = engine.submit("d", List.of(), 1);
             RecordingListener alien = engine.submit("e", List.of(1, HashModel.VOCABULARY), 1);
             engine.settle();
 
             assertThat(tooLong.failed().kind()).isEqualTo(FailureKind.INVALID_REQUEST);
-            assertThat(tooLong.failed().message()).contains("200 tokens", "length is 200");
-            assertThat(tooBig.failed().kind()).isEqualTo(FailureKind.INVALID_REQUEST);
-            assertThat(tooBig.failed().message()).contains("30", "12", "11 KV blocks", "has 10");
+            assertThat(tooLong.failed().message()).contains("200 tokens", "length is 41");
+            assertThat(cut.tokens()).isEqualTo(HashModel.oracle(prompt(1, 30), 11));
+            assertThat(cut.reason()).isEqualTo(FinishReason.LENGTH);
             assertThat(fits.tokens()).isEqualTo(HashModel.oracle(prompt(1, 30), 11));
             assertThat(empty.failed().kind()).isEqualTo(FailureKind.INVALID_REQUEST);
             assertThat(alien.failed().message()).contains("61", "vocabulary");
+        }
+    }
+
+    @Test
+    void aKvCacheThatCannotHoldOneWholeSequenceIsRefusedAtTheStart() {
+        EngineConfig fits = EngineHarness.config(10, 4, 16, true);
+        assertThat(fits.maxModelLength()).isEqualTo(41);
+        EngineConfig tooSmall =
+                new EngineConfig(
+                        "hash",
+                        fits.kvCacheBytes(),
+                        fits.blockTokens(),
+                        fits.kvType(),
+                        42,
+                        4,
+                        16,
+                        1000,
+                        true,
+                        true,
+                        false,
+                        true,
+                        true);
+
+        assertThatThrownBy(() -> new EngineHarness(tooSmall, null))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("--max-model-len 42 tokens needs 11 KV blocks")
+                .hasMessageContaining("--kv-cache-memory")
+                .hasMessageContaining("lower --max-model-len to 41");
+    }
+
+    @Test
+    void aPromptIsLookedUpOnceInTheFiguresAndNotWithoutAPrefixCache() {
+        for (boolean caching : new boolean[] {true, false}) {
+            try (EngineHarness engine =
+                    new EngineHarness(EngineHarness.config(9, 4, 16, caching), null).opened()) {
+                List<RecordingListener> all = new ArrayList<>();
+                for (int i = 0; i < 3; i++) {
+                    all.add(engine.submit("r" + i, prompt(i, 5), 20));
+                }
+                engine.settle();
+                EngineStatistics statistics = engine.engine.statistics();
+                assertThat(statistics.preemptions()).isPositive();
+                assertThat(statistics.prefixCacheQueries()).isEqualTo(caching ? 15 : 0);
+                assertThat(statistics.prefixCacheHits()).isZero();
+                assertThat(all).allMatch(RecordingListener::isOver);
+            }
         }
     }
 

@@ -170,6 +170,30 @@ final class LocalEngineTest {
     }
 
     @Test
+    void everyMessageIsAnsweredAlsoIfTheEngineFailsWithOneOfThem() {
+        EngineHarness harness = new EngineHarness(EngineHarness.roomy(), connector);
+        connector.failArrivalOf = "bad";
+        connector.failFinish = true;
+        List<RecordingListener> listeners = new ArrayList<>();
+        for (String id : List.of("before", "bad", "after")) {
+            listeners.add(harness.submit(id, prompt(1, 9), 5));
+        }
+        CompletableFuture<TransitionReport> sleep = harness.engine.sleep(1, PauseMode.WAIT);
+        try (harness) {
+            harness.engine.start();
+            for (RecordingListener listener : listeners) {
+                Await.until("a request's end", listener::isOver);
+                assertThat(listener.failed().kind())
+                        .isEqualTo(GenerationEvent.FailureKind.INTERNAL);
+                assertThat(listener.eventsAfterLast()).isZero();
+            }
+            Await.until("the transition's end", sleep::isDone);
+            assertThat(sleep).isCompletedExceptionally();
+            assertThat(harness.engine.state().phase()).isEqualTo(Phase.FAILED);
+        }
+    }
+
+    @Test
     void aSleepingEngineWaitsForNothingButMessages() {
         try (EngineHarness harness = new EngineHarness(EngineHarness.roomy(), connector).opened()) {
             EngineCore core = harness.engine.core();

@@ -10,6 +10,7 @@ import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.connector.PullConnector;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.EngineStatistics;
+import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.PauseMode;
 import dev.dormouse.engine.TransitionReport;
@@ -188,6 +189,20 @@ final class PrefillDecodeTest {
             Await.until(
                     "nothing is left", () -> pair.decode.freeBlocks() == pair.decode.kvBlocks());
             pair.expectOracle(4);
+        }
+    }
+
+    @Test
+    void aDecodeEngineThatClosesLetsItsPrefillEngineFreeWhatItDidNotRead() {
+        try (Pair pair = new Pair(LONG_LEASE)) {
+            KvTransferParams params = pair.prefilled(prompt(1, 9));
+            var _ = pair.decode.engine.pause(PauseMode.KEEP, false).join();
+            RecordingListener unread = pair.decode.submit("unread", prompt(1, 9), 8, params);
+            pair.decode.close();
+            assertThat(unread.reason()).isEqualTo(FinishReason.ABORT);
+            Await.until(
+                    "the prompt is let go",
+                    () -> pair.prefill.engine.statistics().heldForRemote() == 0);
         }
     }
 

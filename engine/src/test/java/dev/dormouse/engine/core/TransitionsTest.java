@@ -8,7 +8,6 @@ import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.EngineStatistics;
-import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.PauseMode;
 import dev.dormouse.engine.TransitionRefusedException;
@@ -208,44 +207,103 @@ final class TransitionsTest {
     }
 
     @Test
-    void anyTwoTransitionsInARowLeaveAnEngineThatServesAgain() {
+    void aDrainThatDoesNotEndIsGivenUpAndTheEngineGoesOnAsBefore() {
         try (EngineHarness engine = engine()) {
-            int pairs = 0;
-            for (int first = 0; first < 7; first++) {
-                for (int second = 0; second < 7; second++) {
-                    RecordingListener running = engine.submit("running", prompt(1, 9), 12);
-                    engine.step();
-                    engine.step();
-                    CompletableFuture<TransitionReport> one = call(engine, first);
-                    CompletableFuture<TransitionReport> two = call(engine, second);
-                    engine.stepUntil("both end", () -> one.isDone() && two.isDone());
-                    engine.made(engine.engine.wake(null));
-                    if (engine.engine.state().phase() != Phase.AWAKE) {
-                        engine.made(engine.engine.resume());
-                    }
-                    engine.settle();
-                    assertThat(running.isOver()).as("%d then %d", first, second).isTrue();
-                    if (running.reason() != FinishReason.ABORT) {
-                        assertThat(running.tokens()).isEqualTo(HashModel.oracle(prompt(1, 9), 12));
-                    }
-                    expectOracle(engine, "after " + first + " then " + second, 2);
-                    pairs++;
-                }
-            }
-            assertThat(pairs).isEqualTo(49);
-            assertThat(engine.freeBlocks()).isEqualTo(engine.kvBlocks());
+            engine.submit("held", prompt(1, 9), 1, FakeConnector.remoteDecode());
+            RecordingListener reading =
+                    engine.submit(
+                            "reading", prompt(2, 9), 5, connector.remotePrefill(prompt(2, 9)));
+            RecordingListener running = engine.submit("running", prompt(3, 9), 100);
+            engine.step();
+            engine.step();
+            CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.WAIT);
+            engine.settle();
+            assertThat(sleep).isNotDone();
+            engine.skippedNanos.addAndGet(Drain.LIMIT.toNanos());
+            TransitionRefusedException refused = engine.refused(sleep);
+            assertThat(refused.reason()).isEqualTo(Reason.UNAVAILABLE);
+            assertThat(refused)
+                    .hasMessageContaining("600 s")
+                    .hasMessageContaining("requests [reading]")
+                    .hasMessageContaining(connector.held.iterator().next());
+            assertThat(engine.engine.state())
+                    .isEqualTo(new EngineState(Phase.AWAKE, 0, Set.of(), false));
+            assertThat(running.tokens()).isEqualTo(HashModel.oracle(prompt(3, 9), 100));
+            expectOracle(engine, "served again", 4);
+
+            connector.endRead(connector.reads.keySet().iterator().next(), true);
+            connector.endHold(connector.held.iterator().next());
+            assertThat(engine.made(engine.engine.sleep(1, PauseMode.WAIT)).changed()).isTrue();
+            assertThat(reading.tokens()).isEqualTo(HashModel.oracle(prompt(2, 9), 5));
         }
     }
 
-    private static CompletableFuture<TransitionReport> call(EngineHarness engine, int which) {
-        return switch (which) {
-            case 0 -> engine.engine.sleep(0, PauseMode.KEEP);
-            case 1 -> engine.engine.sleep(1, PauseMode.KEEP);
-            case 2 -> engine.engine.sleep(2, PauseMode.WAIT);
-            case 3 -> engine.engine.pause(PauseMode.ABORT, true);
-            case 4 -> engine.engine.pause(PauseMode.KEEP, false);
-            case 5 -> engine.engine.resume();
-            default -> engine.engine.wake(null);
-        };
+    @Test
+    void aDrainThatIsGivenUpGoesBackToThePauseBeforeIt() {
+        try (EngineHarness engine = engine()) {
+            engine.submit("held", prompt(1, 9), 1, FakeConnector.remoteDecode());
+            engine.settle();
+            engine.made(engine.engine.pause(PauseMode.KEEP, false));
+            RecordingListener frozen = engine.submit("frozen", prompt(2, 9), 5);
+            CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.KEEP);
+            engine.settle();
+            assertThat(engine.engine.state().phase()).isEqualTo(Phase.PAUSING);
+            engine.skippedNanos.addAndGet(Drain.LIMIT.toNanos());
+            assertThat(engine.refused(sleep).reason()).isEqualTo(Reason.UNAVAILABLE);
+            assertThat(engine.engine.state())
+                    .isEqualTo(new EngineState(Phase.PAUSED, 0, Set.of(), true));
+            engine.settle();
+            assertThat(frozen.isOver()).isFalse();
+            engine.made(engine.engine.resume());
+            engine.settle();
+            assertThat(frozen.tokens()).isEqualTo(HashModel.oracle(prompt(2, 9), 5));
+        }
+    }
+
+    @Test
+    void aResumeCancelsADrain() {
+        try (EngineHarness engine = engine()) {
+            engine.submit("held", prompt(1, 9), 1, FakeConnector.remoteDecode());
+            engine.settle();
+            CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.ABORT);
+            engine.settle();
+            assertThat(sleep).isNotDone();
+            CompletableFuture<TransitionReport> resume = engine.engine.resume();
+            TransitionRefusedException refused = engine.refused(sleep);
+            assertThat(refused.reason()).isEqualTo(Reason.CONFLICT);
+            assertThat(refused).hasMessageContaining("resume");
+            TransitionReport resumed = engine.made(resume);
+            assertThat(resumed.changed()).isTrue();
+            assertThat(resumed.state()).isEqualTo(new EngineState(Phase.AWAKE, 0, Set.of(), false));
+            assertThat(engine.made(engine.engine.resume()).changed()).isFalse();
+            assertThat(engine.engine.statistics().heldForRemote()).isEqualTo(1);
+            expectOracle(engine, "served again", 2);
+        }
+    }
+
+    @Test
+    void nothingComputesBetweenASleepOfLevelZeroAndADeeperOne() {
+        try (EngineHarness engine = engine()) {
+            RecordingListener kept = engine.submit("kept", prompt(1, 9), 20);
+            engine.step();
+            engine.step();
+            engine.made(engine.engine.sleep(0, PauseMode.KEEP));
+            int tokens = kept.tokens().size();
+            engine.made(engine.engine.sleep(1, PauseMode.WAIT));
+            assertThat(kept.tokens()).hasSize(tokens);
+            engine.made(engine.engine.wake(null));
+            engine.settle();
+            assertThat(kept.tokens()).isEqualTo(HashModel.oracle(prompt(1, 9), 20));
+        }
+    }
+
+    @Test
+    void aRepeatedPauseClearsTheCacheOnlyIfSomethingIsInIt() {
+        try (EngineHarness engine = engine()) {
+            expectOracle(engine, "fills the cache", 1);
+            assertThat(engine.made(engine.engine.pause(PauseMode.ABORT, false)).changed()).isTrue();
+            assertThat(engine.made(engine.engine.pause(PauseMode.ABORT, true)).changed()).isTrue();
+            assertThat(engine.made(engine.engine.pause(PauseMode.ABORT, true)).changed()).isFalse();
+        }
     }
 }

@@ -3,11 +3,13 @@ package dev.dormouse.engine.output;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.StopReason;
 import dev.dormouse.testkit.Seeded;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 class OutputProcessorTest {
@@ -56,12 +58,19 @@ class OutputProcessorTest {
             OutputProcessor.Step step = processor.accept(tokens.charAt(i));
             pieces.add(step.text());
             if (step.finish() != null) {
-                pieces.add(
-                        step.finish() + (step.stopReason() == null ? "" : ":" + step.stopReason()));
+                pieces.add(step.finish() + reason(step.stopReason()));
                 break;
             }
         }
         return pieces;
+    }
+
+    private static String reason(@Nullable StopReason reason) {
+        return switch (reason) {
+            case null -> "";
+            case StopReason.Text(String stop) -> ":" + stop;
+            case StopReason.Token(int tokenId) -> ":#" + tokenId;
+        };
     }
 
     @Test
@@ -77,7 +86,7 @@ class OutputProcessorTest {
     @Test
     void stopTokensNameThemselves() {
         OutputProcessor processor = processor(parameters(100, 0, List.of(), Set.of((int) 'b')));
-        assertThat(run(processor, "abc")).containsExactly("a", "", "STOP:98");
+        assertThat(run(processor, "abc")).containsExactly("a", "", "STOP:#98");
     }
 
     @Test
@@ -124,7 +133,7 @@ class OutputProcessorTest {
         OutputProcessor processor = processor(parameters(100, 3, List.of("b"), Set.of((int) 'a')));
         assertThat(run(processor, "bbcb")).containsExactly("b", "b", "c", "", "STOP:b");
         OutputProcessor byToken = processor(parameters(100, 3, List.of(), Set.of((int) 'a')));
-        assertThat(run(byToken, "aaa")).containsExactly("a", "a", "", "STOP:97");
+        assertThat(run(byToken, "aaa")).containsExactly("a", "a", "", "STOP:#97");
     }
 
     @Test

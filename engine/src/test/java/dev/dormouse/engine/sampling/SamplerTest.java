@@ -75,6 +75,17 @@ class SamplerTest {
     }
 
     @Test
+    void aTemperatureThatLeavesNoNumbersIsGreedy() {
+        Settings settings = new Settings();
+        for (double temperature : new double[] {1e-50, Double.MIN_VALUE, 1e-38, 9e-6, 1e-5}) {
+            settings.temperature = temperature;
+            assertThat(draw(settings, 5, 1, 5, 4.99f, -3))
+                    .as("%s", temperature)
+                    .containsOnlyKeys(1);
+        }
+    }
+
+    @Test
     void readsOnlyItsOwnRow() {
         Logits two = new Logits(new float[] {9, 0, 0, 0, 5, 0}, 2, 3);
         assertThat(sampler(new Settings()).next(two, 1, candidates).tokenId()).isEqualTo(1);
