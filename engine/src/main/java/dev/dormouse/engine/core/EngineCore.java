@@ -73,9 +73,11 @@ final class EngineCore {
         int work = takeCommands();
         emptyLobby();
         if (parts.life().phase() == EngineState.Phase.FAILED) {
+            takeReportsIfPossible();
             return work + (parts.transitions().advance() ? 1 : 0);
         }
-        boolean exchange = parts.connector() != null && hasKvCache();
+        // Also asleep: peers go on sending messages, which pile up if nobody takes them.
+        boolean exchange = parts.connector() != null;
         if (exchange) {
             work += takeReports();
         }
@@ -100,20 +102,25 @@ final class EngineCore {
         PEER,
         /** Messages of other engines, some day. */
         CONNECTION,
+        /** The same, while there is no KV cache that they could be about. */
+        LITTLE,
         /** Nothing but messages to the inbox. */
         NOTHING
     }
 
     Expectation expectation() {
-        if (parts.connector() == null
-                || !hasKvCache()
-                || parts.life().phase() == EngineState.Phase.FAILED) {
+        if (parts.connector() == null) {
             return Expectation.NOTHING;
+        }
+        if (!hasKvCache() || parts.life().phase() == EngineState.Phase.FAILED) {
+            return Expectation.LITTLE;
         }
         if (parts.remote().isReading()) {
             return Expectation.READ;
         }
-        return parts.remote().isQuiet() && !parts.transitions().isDraining()
+        return parts.remote().isQuiet()
+                        && parts.remote().quarantinedBlocks() == 0
+                        && !parts.transitions().isDraining()
                 ? Expectation.CONNECTION
                 : Expectation.PEER;
     }
@@ -242,6 +249,20 @@ final class EngineCore {
         parts.statistics().add(merged.statistics());
         parts.scheduler().onReport(merged);
         return 1;
+    }
+
+    /** An engine that has failed serves nobody, but must not drown in messages either. */
+    private void takeReportsIfPossible() {
+        if (parts.connector() == null) {
+            return;
+        }
+        for (Worker worker : parts.workers()) {
+            try {
+                var _ = worker.poll();
+            } catch (RuntimeException e) {
+                LOG.log(Level.DEBUG, "a rank of the failed engine cannot be polled", e);
+            }
+        }
     }
 
     private void giveOrders() {

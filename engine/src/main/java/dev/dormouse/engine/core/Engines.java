@@ -11,10 +11,10 @@ import dev.dormouse.model.KvCacheShape;
 import dev.dormouse.model.LanguageModel;
 import dev.dormouse.model.tokenizer.IncrementalDecoder;
 import dev.dormouse.model.tokenizer.Tokenizer;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
@@ -28,7 +28,7 @@ public final class Engines {
      * What an engine takes from its surroundings, so that tests can control it.
      *
      * @param nanoClock as {@link System#nanoTime}
-     * @param seeds seeds for sampling
+     * @param seeds seeds for sampling, and ids that nobody can guess
      * @param heapTrimmer gives heap and C heap that nobody needs back to the machine
      */
     record Surroundings(LongSupplier nanoClock, RandomGenerator seeds, Runnable heapTrimmer) {
@@ -36,7 +36,7 @@ public final class Engines {
         static Surroundings real() {
             return new Surroundings(
                     System::nanoTime,
-                    new SplittableRandom(),
+                    new SecureRandom(),
                     () -> {
                         System.gc();
                         Libc.trimHeap();

@@ -83,6 +83,7 @@ final class Transitions {
             }
             draining = null;
             settle(current.change(), () -> complete(current));
+            coordinator.drain(false);
             return true;
         }
         Command.Change next = queue.poll();
@@ -93,9 +94,13 @@ final class Transitions {
         return true;
     }
 
-    /** The engine cannot go on: says so, and refuses everything from now on. */
+    /**
+     * The engine cannot go on: says so, refuses everything from now on, and is not found by other
+     * engines any more.
+     */
     void fail() {
         life.enter(Phase.FAILED, Admission.SHUT);
+        coordinator.withdraw();
         Draining current = draining;
         draining = null;
         if (current != null) {
@@ -273,6 +278,7 @@ final class Transitions {
                     case ABORT -> Admission.SHUT;
                     case KEEP -> refuseNew ? Admission.SHUT : Admission.FROZEN;
                 });
+        coordinator.drain(memoryGoes);
         if (mode == PauseMode.ABORT) {
             scheduler.abortAll();
         }
