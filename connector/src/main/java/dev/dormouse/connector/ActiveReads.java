@@ -160,9 +160,7 @@ final class ActiveReads {
             toBase += toLimit;
             fromBase += fromLimit;
         }
-        read.add(
-                rank,
-                transport.read(local.blocks(), to, rank.blocks(), from, completion(order)));
+        read.add(rank, transport.read(local.blocks(), to, rank.blocks(), from, completion(order)));
     }
 
     private static byte[] completion(ReadOrder order) {

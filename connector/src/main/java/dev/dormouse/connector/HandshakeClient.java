@@ -12,8 +12,7 @@ interface HandshakeClient {
      * @param requestIds the peer's own ids
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
      */
-    HandshakeAnswers ask(
-            SideChannelAddress address, List<RankId> ranks, List<String> requestIds);
+    HandshakeAnswers ask(SideChannelAddress address, List<RankId> ranks, List<String> requestIds);
 
     /** As {@link #ask}, for the payloads only. */
     default List<byte[]> fetch(SideChannelAddress address, List<RankId> ranks) {

@@ -52,7 +52,9 @@ final class HeartbeatSchedule {
         for (RemoteSource source : waiting.values()) {
             Producer producer = producer(source);
             if (!sentNanos.containsKey(producer)) {
-                byProducer.computeIfAbsent(producer, _ -> new ArrayList<>()).add(source.requestId());
+                byProducer
+                        .computeIfAbsent(producer, _ -> new ArrayList<>())
+                        .add(source.requestId());
             }
         }
         List<Heartbeat> heartbeats = new ArrayList<>();

@@ -59,8 +59,7 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
         if (!Double.isFinite(seconds) || instanceId == null) {
             throw in.fault("it does not say who holds the blocks for how long");
         }
-        return new HoldAnswer(
-                seconds >= 0, askedNanos + (long) (seconds * 1e9), epoch, instanceId);
+        return new HoldAnswer(seconds >= 0, askedNanos + (long) (seconds * 1e9), epoch, instanceId);
     }
 
     /** True if the blocks are held in the registration that {@code loaded} describes. */

@@ -44,8 +44,7 @@ final class HoldBook {
     byte[] answer(String requestId) {
         long held = epoch;
         Long until = deadlineNanos.get(requestId);
-        double seconds =
-                until == null ? -1 : Math.max(0, (until - nanoClock.getAsLong()) / 1e9);
+        double seconds = until == null ? -1 : Math.max(0, (until - nanoClock.getAsLong()) / 1e9);
         return HoldAnswer.encode(seconds, held, instanceId);
     }
 }

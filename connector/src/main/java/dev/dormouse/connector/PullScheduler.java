@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 final class PullScheduler implements SchedulerConnector {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    /** More than any engine has requests. */
+    private static final int MAX_WAITING_ORDERS = 1 << 16;
+
     /** A request that shall be read from elsewhere. */
     private static final class Reading {
         private final RemoteHandOver remote;
@@ -34,14 +37,13 @@ final class PullScheduler implements SchedulerConnector {
     private final LongSupplier nanoClock;
     private final SideChannel.Opener opener;
     private final HeartbeatSchedule heartbeats;
-    private final HoldBook holds;
+    private final HoldBook holdBook;
+    private final HeldRequests held;
     private final Map<String, Reading> readings = new HashMap<>();
     private final Set<String> unreadable = new HashSet<>();
-    private final Map<String, Long> heldSinceNanos = new HashMap<>();
     private final List<ReadOrder> reads = new ArrayList<>();
     private final Set<String> inBatch = new LinkedHashSet<>();
     private final Set<String> notProcessed = new LinkedHashSet<>();
-    private final Map<String, Double> leases = new HashMap<>();
     private @Nullable SideChannel sideChannel;
     private long epoch;
     private boolean draining;
@@ -62,7 +64,8 @@ final class PullScheduler implements SchedulerConnector {
         this.opener = opener;
         this.nanoClock = nanoClock;
         this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
-        this.holds = new HoldBook(config.instanceId(), nanoClock);
+        this.holdBook = new HoldBook(config.instanceId(), nanoClock);
+        this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
     }
 
     @Override
@@ -111,30 +114,24 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public ConnectorStep step() {
         long nowNanos = nanoClock.getAsLong();
-        renewForgottenHolds(nowNanos);
         ConnectorStep step =
                 new ConnectorStep(
                         reads,
                         inBatch,
                         notProcessed,
-                        leases,
+                        held.takeLeases(nowNanos),
                         heartbeats.due(nowNanos),
                         nowNanos / 1e9,
                         draining);
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
-        leases.clear();
         return step;
     }
 
     @Override
     public void onReport(WorkerReport report) {
-        report.renewedSending().forEach((id, until) -> holds.renew(id, (long) (until * 1e9)));
-        for (String id : report.finishedSending()) {
-            holds.end(id);
-            heldSinceNanos.remove(id);
-        }
+        held.onReport(report);
         report.finishedReceiving().forEach(heartbeats::remove);
         report.abandonedReceiving().forEach(heartbeats::remove);
     }
@@ -152,7 +149,7 @@ final class PullScheduler implements SchedulerConnector {
             return HandOver.NONE;
         }
         if (reading != null && !reading.ordered) {
-            reads.add(notice(id, reading.remote));
+            tell(id, reading.remote);
             return HandOver.NONE;
         }
         if (!params.remoteDecode()) {
@@ -174,10 +171,10 @@ final class PullScheduler implements SchedulerConnector {
             sideChannel =
                     opener.open(
                             new SideChannelAddress(config.bindHost(), config.sideChannelPort()));
-            sideChannel.answerHolds(holds);
+            sideChannel.answerHolds(holdBook);
         }
         epoch++;
-        holds.begin(epoch);
+        holdBook.begin(epoch);
         String hash = config.factors().hash();
         Map<RankId, byte[]> served = new HashMap<>();
         for (RankPayload payload : payloads) {
@@ -200,7 +197,7 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public void withdraw() {
-        holds.begin(epoch);
+        holdBook.begin(epoch);
         if (sideChannel != null) {
             sideChannel.serve(Map.of());
         }
@@ -218,7 +215,7 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public int heldRequests() {
-        return heldSinceNanos.size();
+        return held.size();
     }
 
     @Override
@@ -274,9 +271,11 @@ final class PullScheduler implements SchedulerConnector {
                         + " at the producer";
     }
 
-    /** The producer is told that nothing is read. */
-    private static ReadOrder notice(String requestId, RemoteHandOver remote) {
-        return new ReadOrder(requestId, remote.source(), List.of(), List.of(), false);
+    /** Has the producer told that nothing is read; if too many wait to be told, its lease ends. */
+    private void tell(String requestId, RemoteHandOver remote) {
+        if (reads.size() < MAX_WAITING_ORDERS) {
+            reads.add(new ReadOrder(requestId, remote.source(), List.of(), List.of(), false));
+        }
     }
 
     private void order(
@@ -288,7 +287,7 @@ final class PullScheduler implements SchedulerConnector {
         RemoteHandOver remote = reading.remote;
         String refusal = otherPrompt(remote, request);
         if (externalTokens == 0 || refusal != null) {
-            reads.add(notice(request.id(), remote));
+            tell(request.id(), remote);
         }
         if (externalTokens == 0) {
             return;
@@ -324,24 +323,6 @@ final class PullScheduler implements SchedulerConnector {
                         refusal));
     }
 
-    /**
-     * A backstop: a hold outlives its limit only if a rank has lost it. A lease that has ended makes
-     * every rank report it.
-     */
-    private void renewForgottenHolds(long nowNanos) {
-        long tooOld = config.holdLimit().plus(config.leaseDuration()).toNanos();
-        for (Map.Entry<String, Long> hold : heldSinceNanos.entrySet()) {
-            if (nowNanos - hold.getValue() >= tooOld) {
-                LOG.log(
-                        System.Logger.Level.WARNING,
-                        "a hold outlived its limit and is ended: request={0}",
-                        hold.getKey());
-                leases.put(hold.getKey(), nowNanos / 1e9);
-                hold.setValue(nowNanos);
-            }
-        }
-    }
-
     private HandOver handOver(ConnectorRequest request, int[] blocks, int computedTokens) {
         if (sideChannel == null) {
             throw new IllegalStateException(
@@ -361,12 +342,7 @@ final class PullScheduler implements SchedulerConnector {
         boolean hold = count > 0;
         RemoteLease lease = RemoteLease.UNKNOWN;
         if (hold) {
-            long nowNanos = nanoClock.getAsLong();
-            long deadlineNanos = nowNanos + config.leaseDuration().toNanos();
-            lease = new RemoteLease(deadlineNanos / 1e9, config.leaseDuration().toNanos() / 1e9);
-            leases.put(request.id(), lease.deadlineSeconds());
-            heldSinceNanos.put(request.id(), nowNanos);
-            holds.hold(request.id(), deadlineNanos);
+            lease = held.hold(request.id(), nanoClock.getAsLong());
         } else {
             notProcessed.add(request.id());
         }
@@ -383,9 +359,8 @@ final class PullScheduler implements SchedulerConnector {
                         lease);
         List<Integer> ids = Arrays.stream(blocks, 0, count).boxed().toList();
         return new HandOver(
-                        hold,
-                        new RemoteHandOver(here, ids, computedTokens, request.promptTokens())
-                                .write());
+                hold,
+                new RemoteHandOver(here, ids, computedTokens, request.promptTokens()).write());
     }
 
     private void requireOnePerRank(List<RankPayload> payloads) {

@@ -53,8 +53,7 @@ final class PullWorker implements WorkerConnector {
         this.transport = transport;
         this.surroundings = surroundings;
         this.ownedThreads = ownedThreads;
-        this.ledger = 
-                new SendLedger(config.leaseExtension(), config.holdLimit(), statistics);
+        this.ledger = new SendLedger(config.leaseExtension(), config.holdLimit(), statistics);
     }
 
     @Override
@@ -73,7 +72,6 @@ final class PullWorker implements WorkerConnector {
         local.register();
         statistics.registration();
         ActiveReads reads =
-                
                 new ActiveReads(
                         transport,
                         local,
@@ -131,7 +129,7 @@ final class PullWorker implements WorkerConnector {
     @Override
     public WorkerReport poll() {
         progress(open());
-        WorkerReport report = 
+        WorkerReport report =
                 outcomes.take(finishedSending, ledger.takeRenewed(), statistics.take());
         finishedSending.clear();
         return report;

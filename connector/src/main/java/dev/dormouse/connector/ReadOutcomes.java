@@ -64,12 +64,7 @@ final class ReadOutcomes {
             TransferStatistics statistics) {
         WorkerReport report =
                 new WorkerReport(
-                        finishedSending,
-                        renewedSending,
-                        finished,
-                        failed,
-                        abandoned,
-                        statistics);
+                        finishedSending, renewedSending, finished, failed, abandoned, statistics);
         abandoned.clear();
         finished.clear();
         failed.clear();

@@ -1,7 +1,6 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.KvTransport;
-import dev.dormouse.transport.PeerLoadedException;
 import dev.dormouse.transport.TransportException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -22,8 +21,9 @@ import org.jspecify.annotations.Nullable;
  * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
  * registration than the loaded one, and when a request does not tell which registration it means.
  * Where the parameters do not tell which registration of which process they mean, or the lease in
- * them may have ended, it must also say that it still holds the request. What the answer replaces is dropped only when no read uses it, and only if the answer differs: a
- * false claim in a request's parameters costs a question, not a working peer.
+ * them may have ended, it must also say that it still holds the request. What the answer replaces
+ * is dropped only when no read uses it, and only if the answer differs: a false claim in a
+ * request's parameters costs a question, not a working peer.
  */
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
@@ -39,7 +39,8 @@ final class RemoteEngines {
     private final StatisticsRecorder statistics;
     private final long patienceNanos;
     private final Map<Key, RemoteEngine> engines = new HashMap<>();
-    private final List<LoadedEngine> undropped = new ArrayList<>();
+    private final PeerLoader loader;
+    private final SpentHandOvers spent;
     private boolean warnedOfMissingEpoch;
 
     /** Whoever says that an engine is elsewhere than others say speaks of another engine. */
@@ -56,6 +57,8 @@ final class RemoteEngines {
             ReadOutcomes outcomes,
             StatisticsRecorder statistics) {
         this.transport = transport;
+        this.loader = new PeerLoader(transport);
+        this.spent = new SpentHandOvers(config.holdLimit().toNanos());
         this.config = config;
         this.local = local;
         this.sourceRanks = List.copyOf(sourceRanks);
@@ -110,7 +113,8 @@ final class RemoteEngines {
                     .filter(engine -> engine.loaded == suspect && !suspect.isConnected())
                     .forEach(engine -> engine.invalidate(nowNanos));
         }
-        retryDrops();
+        loader.retry();
+        spent.forget(nowNanos);
         for (RemoteEngine engine : List.copyOf(engines.values())) {
             advance(engine, nowNanos);
         }
@@ -118,7 +122,7 @@ final class RemoteEngines {
             RemoteEngine engine = each.next();
             engine.renewals.forget(nowNanos);
             if (engine.isIdle() && (engine.replaced || isExpired(engine, nowNanos))) {
-                drop(engine);
+                loader.drop(engine);
                 each.remove();
             } else if (engine.isForgettable(nowNanos)) {
                 each.remove();
@@ -142,12 +146,9 @@ final class RemoteEngines {
      * @throws TransportException if the transport keeps one; it is tried again later
      */
     void dropAll() {
-        engines.values().forEach(this::drop);
+        engines.values().forEach(loader::drop);
         engines.clear();
-        retryDrops();
-        if (!undropped.isEmpty()) {
-            throw new TransportException("release of the KV cache: still loaded: " + undropped);
-        }
+        loader.requireAllDropped();
     }
 
     /** What is pending, for a message. */
@@ -187,7 +188,7 @@ final class RemoteEngines {
             if (engine.fetched != null) {
                 replace(engine, engine.fetched);
             } else if (engine.isInvalid()) {
-                drop(engine);
+                loader.drop(engine);
             }
         }
         for (WaitingRead read : List.copyOf(engine.waiting)) {
@@ -238,10 +239,10 @@ final class RemoteEngines {
                 && !Objects.equals(old.identity().instanceId(), fetched.identity().instanceId())) {
             engine.retire(old.address(), old.identity().instanceId());
         }
-        drop(engine);
+        loader.drop(engine);
         engine.fetched = null;
         try {
-            engine.setLoaded(load(fetched));
+            engine.setLoaded(loader.load(fetched, engines.values()));
             statistics.handshake();
             LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
             for (RemoteEngine other : engines.values()) {
@@ -259,27 +260,6 @@ final class RemoteEngines {
         }
     }
 
-    /**
-     * Loads it. If an agent of it is loaded under another name or address, whoever is idle gives
-     * way: nobody may keep an engine's agent from it by naming it first.
-     */
-    private LoadedEngine load(FetchedEngine fetched) {
-        try {
-            return LoadedEngine.load(transport, fetched);
-        } catch (PeerLoadedException e) {
-            for (RemoteEngine other : engines.values()) {
-                LoadedEngine holder = other.loaded;
-                if (holder != null
-                        && holder.holds(e.agentName())
-                        && holder.readsInFlight() == 0) {
-                    drop(other);
-                }
-            }
-            retryDrops();
-            return LoadedEngine.load(transport, fetched);
-        }
-    }
-
     private void judge(RemoteEngine engine, WaitingRead read, long nowNanos) {
         RemoteSource remote = read.order().remote();
         if (remote.tpSize() != config.tpSize() || remote.ppSize() != 1) {
@@ -287,8 +267,13 @@ final class RemoteEngines {
             return;
         }
         LoadedEngine usable = engine.usable();
+        if (spent.contains(remote)) {
+            refuse(engine, read, "these parameters were used before: the blocks may be gone");
+            return;
+        }
         if (read.isNotice() && usable != null && usable.identity().reaches(remote)) {
             engine.waiting.remove(read);
+            spent.add(remote, nowNanos);
             Notification.Completion notNeeded = new Notification.Completion(remote.requestId(), 1);
             send(engine, usable, notNeeded.encode(), nowNanos);
             outcomes.done(read.order());
@@ -320,6 +305,7 @@ final class RemoteEngines {
         long deadlineNanos = ReadDeadline.of(read, source, engine.renewals, config, nowNanos);
         if (nowNanos - deadlineNanos < 0) {
             engine.waiting.remove(read);
+            spent.add(read.order().remote(), nowNanos);
             reads.start(read.order(), source, nowNanos, deadlineNanos);
         } else if (source.identity().instanceId() != null && read.hold() == null) {
             read.doubt();
@@ -417,8 +403,7 @@ final class RemoteEngines {
     }
 
     /** Sends to all loaded ranks; true if all took it. */
-    private boolean send(
-            RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {
+    private boolean send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {
         boolean sent = true;
         for (LoadedEngine.SourceRank rank : loaded.ranks()) {
             try {
@@ -437,32 +422,6 @@ final class RemoteEngines {
             }
         }
         return sent;
-    }
-
-    private void drop(RemoteEngine engine) {
-        LoadedEngine old = engine.loaded;
-        engine.setLoaded(null);
-        if (old != null) {
-            try {
-                old.close();
-            } catch (TransportException e) {
-                undropped.add(old);
-                LOG.log(System.Logger.Level.WARNING, "could not drop " + old, e);
-            }
-        }
-    }
-
-    /** Tries once more to drop what could not be dropped. */
-    private void retryDrops() {
-        undropped.removeIf(
-                engine -> {
-                    try {
-                        engine.close();
-                        return true;
-                    } catch (TransportException e) {
-                        return false;
-                    }
-                });
     }
 
     private boolean isExpired(RemoteEngine engine, long nowNanos) {

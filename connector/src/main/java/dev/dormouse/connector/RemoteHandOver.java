@@ -122,7 +122,8 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
 
     /** The lease: this product's keys, else the one in which vLLM's decode engines tell theirs. */
     private static RemoteLease lease(JsonNode json) {
-        double own = number(json, LEASE_DEADLINE, -MAX_CLOCK_SECONDS, MAX_CLOCK_SECONDS, Double.NaN);
+        double own =
+                number(json, LEASE_DEADLINE, -MAX_CLOCK_SECONDS, MAX_CLOCK_SECONDS, Double.NaN);
         return new RemoteLease(
                 Double.isNaN(own)
                         ? number(json, EXPIRY, -MAX_CLOCK_SECONDS, MAX_CLOCK_SECONDS, Double.NaN)

@@ -60,8 +60,8 @@ public interface SchedulerConnector extends AutoCloseable {
     /**
      * Publishes every rank's payload, raises the registration epoch by one, and stamps it on all of
      * them. The first epoch of a process is above all of an earlier one, as long as the machine's
-     * clock is not set back. The side channel serves them from the moment this returns. The first call opens the
-     * side channel.
+     * clock is not set back. The side channel serves them from the moment this returns. The first
+     * call opens the side channel.
      *
      * @throws SideChannelException if the side channel's address cannot be bound
      */

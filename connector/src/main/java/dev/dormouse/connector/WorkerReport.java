@@ -8,8 +8,8 @@ import java.util.Set;
  *
  * @param finishedSending requests of this engine whose held blocks may be freed: read by all
  *     readers, or their lease ran out
- * @param renewedSending held requests that a reader has renewed, and until when they are held now, in
- *     seconds of the scheduler's clock
+ * @param renewedSending held requests that a reader has renewed, and until when they are held now,
+ *     in seconds of the scheduler's clock
  * @param finishedReceiving requests whose read ended, well or not; their blocks are no longer
  *     touched by any transfer
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable
@@ -30,13 +30,7 @@ public record WorkerReport(
             Set<String> finishedReceiving,
             Set<String> failedReceiving,
             TransferStatistics statistics) {
-        this(
-                finishedSending,
-                Map.of(),
-                finishedReceiving,
-                failedReceiving,
-                Set.of(),
-                statistics);
+        this(finishedSending, Map.of(), finishedReceiving, failedReceiving, Set.of(), statistics);
     }
 
     /** Copies the sets. */

@@ -135,12 +135,7 @@ final class EpochPropertyTest {
                 case 5, 6 -> world.tick();
                 case 7 -> toggle(holders.get(which), () -> sleepHolder(which));
                 case 8 -> toggle(readers.get(which), () -> sleepReader(which));
-                case 9 ->
-                        readers.get(which)
-                                .rank()
-                                .transport()
-                                .faults()
-                                .setReadDelay(readDelay());
+                case 9 -> readers.get(which).rank().transport().faults().setReadDelay(readDelay());
                 case 10 -> restart(which);
                 case 13 -> cycle(which);
                 case 11, 12 -> readers.get(which).rank().transport().faults().planRead(fault());

@@ -13,10 +13,7 @@ import org.junit.jupiter.api.Test;
 final class KvTransferParamsTest {
     private final PullScheduler scheduler =
             new PullScheduler(
-                    Params.config("E").build(),
-                    0,
-                    () -> 0,
-                    new ModelSideChannels(() -> 0)::open);
+                    Params.config("E").build(), 0, () -> 0, new ModelSideChannels(() -> 0)::open);
 
     @Test
     void parametersThatCannotBeUnderstoodAskForNoReadAndSayWhy() {

@@ -38,8 +38,7 @@ final class ModelEngine {
         private final ModelTransport transport;
         private final PullWorker worker;
 
-        private Rank(
-                ModelWorld world, ConnectorConfig config, int tpRank, LongSupplier nanoClock) {
+        private Rank(ModelWorld world, ConnectorConfig config, int tpRank, LongSupplier nanoClock) {
             base = memory.allocate(LAYERS * REGION_BYTES);
             transport = world.fabric().open(world.nextAgentName(), memory);
             worker =

@@ -69,13 +69,14 @@ final class PeerLifecycleTest {
         pair.assertTransfers(1);
         d.rank().transport().faults().setReadDelay(Duration.ofMillis(10));
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
+        KvTransferParams next = pair.p().prefill("p2", 8, new int[] {6, 7}, 2);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
         world.tick();
         pair.p().kill();
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
         assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
-        pair.assertFails(params);
+        pair.assertFails(next);
         assertThat(d.statistics().failedHandshakes()).isEqualTo(1);
     }
 

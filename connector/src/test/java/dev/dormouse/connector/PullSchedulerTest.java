@@ -287,7 +287,8 @@ final class PullSchedulerTest {
                 new PullScheduler(
                         Params.config("E").tpSize(2).build(),
                         0,
-                        () -> nowNanos, sideChannels::open);
+                        () -> nowNanos,
+                        sideChannels::open);
         assertThat(wide.epoch()).isZero();
         assertThat(wide.sideChannelPort()).isZero();
         for (int epoch = 1; epoch < 4; epoch++) {
@@ -318,7 +319,8 @@ final class PullSchedulerTest {
                 new PullScheduler(
                         Params.config("E").tpSize(2).build(),
                         0,
-                        () -> nowNanos, sideChannels::open);
+                        () -> nowNanos,
+                        sideChannels::open);
         for (List<RankPayload> bad :
                 List.of(
                         List.<RankPayload>of(),

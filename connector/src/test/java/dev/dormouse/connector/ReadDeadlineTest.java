@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelCounts;
+import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.transport.PeerMessage;
 import java.time.Duration;
 import java.time.Instant;
@@ -237,6 +238,46 @@ final class ReadDeadlineTest {
         assertThat(d.holds(D_BLOCKS, 2)).isTrue();
         assertTransfers(3);
         assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 2, 1, 0));
+    }
+
+    @Test
+    void parametersThatAreUsedTwiceAreReadOnce() {
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 2);
+        decode("first", params);
+        p.fill(P_BLOCKS, 66);
+        decode("again", params);
+        assertThat(d.failed()).containsExactly("again");
+        assertThat(d.rank().transport().readsPosted()).isEqualTo(1);
+    }
+
+    @Test
+    void aReadThatFailedMayNotBeRepeatedSinceItsHolderWasToldNotToWait() {
+        d.rank().transport().faults().planRead(new ModelFault.FailHalfWay());
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 2);
+        decode("first", params);
+        assertThat(p.sent()).containsExactly("p1");
+        p.fill(P_BLOCKS, 66);
+        decode("again", params);
+        assertThat(d.failed()).containsExactlyInAnyOrder("first", "again");
+        assertThat(d.rank().transport().readsPosted()).isEqualTo(1);
+    }
+
+    @Test
+    void aDuplicateThatIsNotNeededDoesNotEndTheHoldUnderTheFirst() {
+        assertTransfers(1);
+        d.rank().transport().faults().setReadDelay(Duration.ofMillis(20));
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 2);
+        d.decode("reads", 8, params, D_BLOCKS);
+        world.tick();
+        ConnectorRequest duplicate = new ConnectorRequest("duplicate", 8, params);
+        HandOver _ = d.scheduler().onFinished(duplicate, FinishKind.ABORTED, new int[0], 0);
+        for (int i = 0; i < 10; i++) {
+            world.tick();
+        }
+        assertThat(p.sent()).as("the first still reads").doesNotContain("p1");
+        world.settle();
+        assertThat(d.failed()).isEmpty();
+        assertThat(p.sent()).contains("p1");
     }
 
     @Test

@@ -78,7 +78,9 @@ final class RegistrationIdentityTest {
         assertThat(straddled.judge(request("a", 4), false, false))
                 .as("some pages are gone")
                 .isEqualTo(STALE);
-        assertThat(straddled.judge(request("a", 5), false, false)).as("some are old").isEqualTo(ASK);
+        assertThat(straddled.judge(request("a", 5), false, false))
+                .as("some are old")
+                .isEqualTo(ASK);
         assertThat(straddled.judge(request("a", 5), true, false)).isEqualTo(STALE);
         assertThat(straddled.judge(request("a", 0), true, false)).isEqualTo(STALE);
     }

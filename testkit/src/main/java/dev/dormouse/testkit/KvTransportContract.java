@@ -306,10 +306,14 @@ public abstract class KvTransportContract {
         for (int round = 0; round < 20; round++) {
             owner.write(pair.ownerBase, pattern(round));
             Transfer transfer = reader.transport().read(local, all, remote, all, DONE);
-            Await.until("release, without a poll", LIMIT, () -> {
-                pair.drive(new ArrayList<>());
-                return transfer.release();
-            }, () -> "refused");
+            Await.until(
+                    "release, without a poll",
+                    LIMIT,
+                    () -> {
+                        pair.drive(new ArrayList<>());
+                        return transfer.release();
+                    },
+                    () -> "refused");
             byte[] arrived = reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES);
             assertThat(arrived).as("all data are there at the release").isEqualTo(pattern(round));
         }

@@ -8,9 +8,9 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The network between {@link ModelTransport}s. By default it has the semantics of RDMA: a read names
- * a key, the key names a registration, and the registration holds the <em>pages</em> that lay under
- * the range when it was made. Others follow addresses, see {@link Addressing}.
+ * The network between {@link ModelTransport}s. By default it has the semantics of RDMA: a read
+ * names a key, the key names a registration, and the registration holds the <em>pages</em> that lay
+ * under the range when it was made. Others follow addresses, see {@link Addressing}.
  *
  * <p>Thread-safe: its monitor guards all transports, so that engines on several threads can share
  * it. Time comes from outside.

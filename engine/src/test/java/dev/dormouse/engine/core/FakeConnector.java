@@ -363,12 +363,7 @@ final class FakeConnector {
             }
             WorkerReport report =
                     new WorkerReport(
-                            sent,
-                            Map.of(),
-                            received,
-                            failed,
-                            abandoned,
-                            TransferStatistics.NONE);
+                            sent, Map.of(), received, failed, abandoned, TransferStatistics.NONE);
             abandoned.clear();
             sent.clear();
             received.clear();

@@ -314,8 +314,7 @@ final class RemoteKvTest {
 
             assertThat(listener.failed().kind()).isEqualTo(FailureKind.KV_TRANSFER_FAILED);
             assertThat(engine.freeBlocks()).as("its blocks are not free").isEqualTo(2);
-            assertThat(engine.engine.core().expectation())
-                    .isEqualTo(EngineCore.Expectation.PEER);
+            assertThat(engine.engine.core().expectation()).isEqualTo(EngineCore.Expectation.PEER);
             connector.endRead(id, false);
             engine.settle();
             assertThat(engine.freeBlocks()).isEqualTo(8);
