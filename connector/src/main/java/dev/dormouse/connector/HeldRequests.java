@@ -52,9 +52,9 @@ final class HeldRequests {
     }
 
     /**
-     * The deadlines that the ranks do not know yet, in seconds of the scheduler's clock. A hold that
-     * outlived its limit, which means that a rank has lost it, gets one that has ended: every rank
-     * reports it then.
+     * The deadlines that the ranks do not know yet, in seconds of the scheduler's clock. A hold
+     * that outlived its limit, which means that a rank has lost it, gets one that has ended: every
+     * rank reports it then.
      */
     Map<String, Double> takeLeases(long nowNanos) {
         long tooOldNanos = limit.plus(lease).toNanos();

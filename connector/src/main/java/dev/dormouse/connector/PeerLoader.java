@@ -31,9 +31,7 @@ final class PeerLoader {
         } catch (PeerLoadedException e) {
             for (RemoteEngine other : engines) {
                 LoadedEngine holder = other.loaded;
-                if (holder != null
-                        && holder.holds(e.agentName())
-                        && holder.readsInFlight() == 0) {
+                if (holder != null && holder.holds(e.agentName()) && holder.readsInFlight() == 0) {
                     drop(other);
                 }
             }
