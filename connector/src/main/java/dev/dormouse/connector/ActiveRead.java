@@ -6,24 +6,37 @@ import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A read under way: one transfer per source rank. It ends when no transfer can touch its blocks any
- * more, not before, however it goes.
+ * more, not before, however it goes; that it will fail may be known earlier.
  */
 final class ActiveRead {
+    private record Leg(LoadedEngine.SourceRank rank, Transfer transfer) {}
+
     private final ReadOrder order;
     private final LoadedEngine source;
     private final long startedNanos;
-    private final List<Transfer> transfers = new ArrayList<>();
-    private final List<Transfer> ended = new ArrayList<>();
+    private final long deadlineNanos;
+    private final List<Leg> running = new ArrayList<>();
+    private final List<Leg> ended = new ArrayList<>();
+    private final List<LoadedEngine.SourceRank> told = new ArrayList<>();
     private @Nullable String failure;
+    private boolean late;
+    private boolean abandoned;
 
-    ActiveRead(ReadOrder order, LoadedEngine source, long startedNanos) {
+    /**
+     * A read without transfers.
+     *
+     * @param deadlineNanos after this, what it brings may be another prompt's
+     */
+    ActiveRead(ReadOrder order, LoadedEngine source, long startedNanos, long deadlineNanos) {
         this.order = order;
         this.source = source;
         this.startedNanos = startedNanos;
+        this.deadlineNanos = deadlineNanos;
         source.addReadInFlight(1);
     }
 
@@ -39,8 +52,8 @@ final class ActiveRead {
         return startedNanos;
     }
 
-    void add(Transfer transfer) {
-        transfers.add(transfer);
+    void add(LoadedEngine.SourceRank rank, Transfer transfer) {
+        running.add(new Leg(rank, transfer));
     }
 
     /** Why it fails, or null as long as it does not. */
@@ -48,44 +61,70 @@ final class ActiveRead {
         return failure;
     }
 
+    /** True if it fails since its data came when the peer may not have held them any more. */
+    boolean isLate() {
+        return late;
+    }
+
     /** From now on it only waits for its transfers to let go of the blocks. */
     void fail(String reason) {
         if (failure == null) {
             failure = reason;
         }
-        ended.addAll(transfers);
-        transfers.clear();
+    }
+
+    /** True once: at the first call. */
+    boolean abandon() {
+        boolean first = !abandoned;
+        abandoned = true;
+        return first;
+    }
+
+    boolean wasAbandoned() {
+        return abandoned;
+    }
+
+    /** The ranks that do not know from a completed transfer that the blocks are not needed. */
+    List<LoadedEngine.SourceRank> untold() {
+        return source.ranks().stream().filter(rank -> !told.contains(rank)).toList();
     }
 
     /**
      * Drives the transfers.
      *
+     * @param nanoClock is asked after a transfer has ended: the read was no later than that
      * @return true if nothing touches the blocks any more
      */
-    boolean progress(StatisticsRecorder statistics) {
-        for (Iterator<Transfer> running = transfers.iterator(); running.hasNext(); ) {
-            Transfer transfer = running.next();
-            switch (poll(transfer)) {
+    boolean progress(StatisticsRecorder statistics, LongSupplier nanoClock) {
+        for (Iterator<Leg> legs = running.iterator(); legs.hasNext(); ) {
+            Leg leg = legs.next();
+            switch (poll(leg.transfer())) {
                 case TransferState.InProgress _ -> {}
                 case TransferState.Done done -> {
-                    statistics.transfer(
-                            new TransferStatistics.TransferSample(
-                                    done.duration().toNanos() / 1e9,
-                                    done.postDuration().toNanos() / 1e9,
-                                    done.bytes(),
-                                    done.descriptors()));
-                    running.remove();
-                    ended.add(transfer);
+                    told.add(leg.rank());
+                    legs.remove();
+                    ended.add(leg);
+                    if (nanoClock.getAsLong() - deadlineNanos >= 0) {
+                        late |= failure == null;
+                        fail("it ended when the peer may not have held the blocks any more");
+                    } else {
+                        statistics.transfer(
+                                new TransferStatistics.TransferSample(
+                                        done.duration().toNanos() / 1e9,
+                                        done.postDuration().toNanos() / 1e9,
+                                        done.bytes(),
+                                        done.descriptors()));
+                    }
                 }
                 case TransferState.Failed failed -> {
-                    failure = failure == null ? failed.reason() : failure;
-                    running.remove();
-                    ended.add(transfer);
+                    fail(failed.reason());
+                    legs.remove();
+                    ended.add(leg);
                 }
             }
         }
-        ended.removeIf(ActiveRead::release);
-        if (!transfers.isEmpty() || !ended.isEmpty()) {
+        ended.removeIf(leg -> release(leg.transfer()));
+        if (!running.isEmpty() || !ended.isEmpty()) {
             return false;
         }
         source.addReadInFlight(-1);

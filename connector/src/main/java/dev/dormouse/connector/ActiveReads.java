@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** All reads of one rank that are under way. */
@@ -18,6 +19,7 @@ final class ActiveReads {
     private final ReadOutcomes outcomes;
     private final StatisticsRecorder statistics;
     private final long timeoutNanos;
+    private final LongSupplier nanoClock;
     private final List<ActiveRead> reads = new ArrayList<>();
 
     ActiveReads(
@@ -25,17 +27,23 @@ final class ActiveReads {
             LocalCache local,
             ReadOutcomes outcomes,
             StatisticsRecorder statistics,
-            Duration timeout) {
+            Duration timeout,
+            LongSupplier nanoClock) {
         this.transport = transport;
         this.local = local;
         this.outcomes = outcomes;
         this.statistics = statistics;
         this.timeoutNanos = timeout.toNanos();
+        this.nanoClock = nanoClock;
     }
 
-    /** Starts a read through {@code source}; a read that cannot start has failed. */
-    void start(ReadOrder order, LoadedEngine source, long nowNanos) {
-        ActiveRead read = new ActiveRead(order, source, nowNanos);
+    /**
+     * Starts a read through {@code source}; a read that cannot start has failed.
+     *
+     * @param deadlineNanos when it must have ended, see {@link ReadDeadline}
+     */
+    void start(ReadOrder order, LoadedEngine source, long nowNanos, long deadlineNanos) {
+        ActiveRead read = new ActiveRead(order, source, nowNanos, deadlineNanos);
         reads.add(read);
         try {
             for (LoadedEngine.SourceRank rank : source.ranks()) {
@@ -61,7 +69,7 @@ final class ActiveReads {
             if (read.failure() == null && nowNanos - read.startedNanos() >= timeoutNanos) {
                 read.fail("not done within " + Duration.ofNanos(timeoutNanos));
             }
-            boolean over = read.progress(statistics);
+            boolean over = read.progress(statistics, nanoClock);
             @Nullable String failure = read.failure();
             if (failure != null) {
                 suspects.add(read.source());
@@ -71,12 +79,36 @@ final class ActiveReads {
                 if (failure == null) {
                     outcomes.done(read.order());
                 } else {
-                    statistics.failedTransfer();
-                    outcomes.failed(read.order(), failure);
+                    ended(read, failure);
                 }
+            } else if (failure != null && read.abandon()) {
+                outcomes.abandoned(read.order(), failure);
             }
         }
         return suspects;
+    }
+
+    /** A read has failed, and nothing touches its blocks any more: its holder may free its own. */
+    private void ended(ActiveRead read, String failure) {
+        statistics.failedTransfer();
+        if (read.isLate()) {
+            statistics.expiredRequest();
+        }
+        if (read.wasAbandoned()) {
+            outcomes.letGo(read.order());
+        } else {
+            outcomes.failed(read.order(), failure);
+        }
+        byte[] notNeeded = completion(read.order());
+        for (LoadedEngine.SourceRank rank : read.untold()) {
+            if (rank.peer().isConnected()) {
+                try {
+                    transport.notify(rank.peer(), notNeeded);
+                } catch (TransportException e) {
+                    statistics.failedNotification();
+                }
+            }
+        }
     }
 
     boolean isEmpty() {
@@ -128,9 +160,11 @@ final class ActiveReads {
             toBase += toLimit;
             fromBase += fromLimit;
         }
-        byte[] notification =
-                new Notification.Completion(order.remote().requestId(), CONSUMERS).encode();
-        read.add(transport.read(local.blocks(), to, rank.blocks(), from, notification));
+        read.add(rank, transport.read(local.blocks(), to, rank.blocks(), from, completion(order)));
+    }
+
+    private static byte[] completion(ReadOrder order) {
+        return new Notification.Completion(order.remote().requestId(), CONSUMERS).encode();
     }
 
     private static int checked(String side, int block, int limit) {

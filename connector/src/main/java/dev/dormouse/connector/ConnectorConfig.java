@@ -71,14 +71,14 @@ public record ConnectorConfig(
                 "leaseDuration=" + leaseDuration + " is over a day");
     }
 
-    /** How often a reader renews: a sixth of the lease. */
-    Duration heartbeatInterval() {
-        return leaseDuration.dividedBy(6);
-    }
-
     /** How far a renewal extends a lease: two thirds of it. */
     Duration leaseExtension() {
         return leaseDuration.multipliedBy(2).dividedBy(3);
+    }
+
+    /** How long a request is held at most, however often it is renewed: 480 s at 30 s. */
+    Duration holdLimit() {
+        return leaseDuration.multipliedBy(16);
     }
 
     private static void require(boolean condition, String problem) {

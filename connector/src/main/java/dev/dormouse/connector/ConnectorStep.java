@@ -15,6 +15,7 @@ import java.util.Set;
  * @param heartbeats requests to renew, grouped by producer
  * @param schedulerClockSeconds the scheduler's clock when the step was made; ranks rebase deadlines
  *     with it
+ * @param draining whether the engine waits to give its KV cache away: no hold is renewed then
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -22,7 +23,19 @@ public record ConnectorStep(
         Set<String> notProcessed,
         Map<String, Double> leases,
         List<Heartbeat> heartbeats,
-        double schedulerClockSeconds) {
+        double schedulerClockSeconds,
+        boolean draining) {
+    /** A step of an engine that does not drain. */
+    public ConnectorStep(
+            List<ReadOrder> reads,
+            Set<String> inBatch,
+            Set<String> notProcessed,
+            Map<String, Double> leases,
+            List<Heartbeat> heartbeats,
+            double schedulerClockSeconds) {
+        this(reads, inBatch, notProcessed, leases, heartbeats, schedulerClockSeconds, false);
+    }
+
     /** Copies the collections. */
     public ConnectorStep {
         reads = List.copyOf(reads);

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a handshake brought, decoded and checked, but not loaded.
@@ -13,13 +14,15 @@ import java.util.Objects;
  * @param identity of the registration that the payloads describe
  * @param tellsEpoch whether the payloads carried the epoch, or the requests did
  * @param ranks the ranks that this rank reads from
+ * @param clock how the peer's clock stands to this rank's; null if it does not tell
  */
 record FetchedEngine(
         String engineId,
         SideChannelAddress address,
         RegistrationIdentity identity,
         boolean tellsEpoch,
-        List<FetchedRank> ranks) {
+        List<FetchedRank> ranks,
+        @Nullable ClockOffset clock) {
     /**
      * One source rank.
      *
@@ -49,7 +52,7 @@ record FetchedEngine(
     static FetchedEngine decode(
             String engineId,
             SideChannelAddress address,
-            List<byte[]> answers,
+            HandshakeAnswers answers,
             long namedEpoch,
             ConnectorConfig config,
             KvCacheRegions local) {
@@ -57,7 +60,7 @@ record FetchedEngine(
         String instanceId = null;
         long epoch = Long.MAX_VALUE;
         long newestEpoch = 0;
-        for (byte[] answer : answers) {
+        for (byte[] answer : answers.payloads()) {
             HandshakePayload payload = HandshakePayload.decode(answer);
             requireCompatible(payload, config);
             AgentMetadata metadata = AgentMetadataCodec.decode(payload.agentMetadata());
@@ -81,7 +84,8 @@ record FetchedEngine(
                         ? new RegistrationIdentity(instanceId, epoch, newestEpoch)
                         : new RegistrationIdentity(instanceId, namedEpoch, namedEpoch),
                 tellsEpoch,
-                ranks);
+                ranks,
+                answers.clock());
     }
 
     boolean describesSameRegistration(FetchedEngine other) {

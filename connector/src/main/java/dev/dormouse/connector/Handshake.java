@@ -14,14 +14,14 @@ import java.util.concurrent.RejectedExecutionException;
  * @param namedEpoch the newest epoch that a waiting request named when it started
  * @param covered the reads that waited for this address when it started: for them, the answer is
  *     new enough
- * @param answers the undecoded payloads, or why there are none
+ * @param answers what the peer said, undecoded, or why it said nothing
  */
 record Handshake(
         SideChannelAddress address,
         long startedNanos,
         long namedEpoch,
         List<WaitingRead> covered,
-        CompletableFuture<List<byte[]>> answers) {
+        CompletableFuture<HandshakeAnswers> answers) {
     Handshake {
         covered = List.copyOf(covered);
     }
@@ -43,11 +43,17 @@ record Handshake(
                 engineWaiting.stream().filter(read -> read.names(address)).toList();
         long namedEpoch =
                 covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
-        CompletableFuture<List<byte[]>> answers = new CompletableFuture<>();
+        List<String> doubtful =
+                covered.stream()
+                        .filter(WaitingRead::needsHoldAnswer)
+                        .map(read -> read.order().remote().requestId())
+                        .distinct()
+                        .toList();
+        CompletableFuture<HandshakeAnswers> answers = new CompletableFuture<>();
         threads.execute(
                 () -> {
                     try {
-                        answers.complete(client.fetch(address, ranks));
+                        answers.complete(client.ask(address, ranks, doubtful));
                     } catch (RuntimeException | Error e) {
                         answers.completeExceptionally(e);
                     }

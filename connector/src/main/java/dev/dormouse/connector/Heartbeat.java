@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -9,10 +10,16 @@ import java.util.List;
  * @param host its side channel host
  * @param port its side channel port
  * @param tpSize its tensor parallel size
+ * @param lease how long it holds what is not renewed
  * @param remoteRequestIds the producer's request ids to renew
  */
 public record Heartbeat(
-        String engineId, String host, int port, int tpSize, List<String> remoteRequestIds) {
+        String engineId,
+        String host,
+        int port,
+        int tpSize,
+        Duration lease,
+        List<String> remoteRequestIds) {
     /** Copies the list. */
     public Heartbeat {
         remoteRequestIds = List.copyOf(remoteRequestIds);

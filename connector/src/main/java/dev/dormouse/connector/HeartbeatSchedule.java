@@ -2,21 +2,34 @@ package dev.dormouse.connector;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** The requests that wait for a producer, and when their leases are to be renewed. */
+/**
+ * The requests that wait for a producer, and when their leases are to be renewed: each producer at
+ * the pace of its own leases.
+ */
 final class HeartbeatSchedule {
-    private record Producer(String engineId, String host, int port, int tpSize) {}
+    private record Producer(String engineId, String host, int port, int tpSize, Duration lease) {
+        /** vLLM's: a sixth of the lease. */
+        long intervalNanos() {
+            return Math.max(1, lease.toNanos() / 6);
+        }
+    }
 
-    private final long intervalNanos;
+    private final Duration ownLease;
     private final Map<String, RemoteSource> waiting = new LinkedHashMap<>();
-    private long lastNanos;
-    private boolean sentBefore;
+    private final Map<Producer, Long> sentNanos = new HashMap<>();
 
-    HeartbeatSchedule(Duration interval) {
-        this.intervalNanos = Math.max(1, interval.toNanos());
+    /**
+     * An empty schedule.
+     *
+     * @param ownLease stands in for the lease of a producer that does not tell it
+     */
+    HeartbeatSchedule(Duration ownLease) {
+        this.ownLease = ownLease;
     }
 
     void add(String requestId, RemoteSource source) {
@@ -31,33 +44,43 @@ final class HeartbeatSchedule {
 
     /** The renewals that are due at {@code nowNanos}, one per producer. */
     List<Heartbeat> due(long nowNanos) {
-        if (waiting.isEmpty() || (sentBefore && nowNanos - lastNanos < intervalNanos)) {
+        sentNanos.entrySet().removeIf(sent -> isDue(sent.getKey(), sent.getValue(), nowNanos));
+        if (waiting.isEmpty()) {
             return List.of();
         }
-        sentBefore = true;
-        lastNanos = nowNanos;
         Map<Producer, List<String>> byProducer = new LinkedHashMap<>();
         for (RemoteSource source : waiting.values()) {
-            byProducer
-                    .computeIfAbsent(
-                            new Producer(
-                                    source.engineId(),
-                                    source.host(),
-                                    source.port(),
-                                    source.tpSize()),
-                            _ -> new ArrayList<>())
-                    .add(source.requestId());
+            Producer producer = producer(source);
+            if (!sentNanos.containsKey(producer)) {
+                byProducer
+                        .computeIfAbsent(producer, _ -> new ArrayList<>())
+                        .add(source.requestId());
+            }
         }
         List<Heartbeat> heartbeats = new ArrayList<>();
         byProducer.forEach(
-                (producer, ids) ->
-                        heartbeats.add(
-                                new Heartbeat(
-                                        producer.engineId(),
-                                        producer.host(),
-                                        producer.port(),
-                                        producer.tpSize(),
-                                        ids)));
+                (producer, ids) -> {
+                    sentNanos.put(producer, nowNanos);
+                    heartbeats.add(
+                            new Heartbeat(
+                                    producer.engineId(),
+                                    producer.host(),
+                                    producer.port(),
+                                    producer.tpSize(),
+                                    producer.lease(),
+                                    ids));
+                });
         return heartbeats;
+    }
+
+    private Producer producer(RemoteSource source) {
+        double seconds = source.lease().lengthSeconds();
+        Duration lease = seconds > 0 ? Duration.ofNanos((long) (seconds * 1e9)) : ownLease;
+        return new Producer(
+                source.engineId(), source.host(), source.port(), source.tpSize(), lease);
+    }
+
+    private static boolean isDue(Producer producer, long sentNanos, long nowNanos) {
+        return nowNanos - sentNanos >= producer.intervalNanos();
     }
 }

@@ -6,6 +6,7 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A peer engine as loaded into the transport: the ranks that this rank reads from, their prepared
@@ -19,22 +20,19 @@ final class LoadedEngine {
      * @param blocks its prepared blocks, region by region
      * @param geometry its regions
      */
-    record SourceRank(RemotePeer peer, BlockList blocks, RemoteGeometry geometry) {
-        void close() {
-            blocks.close();
-            peer.close();
-        }
-    }
+    record SourceRank(RemotePeer peer, BlockList blocks, RemoteGeometry geometry) {}
 
     private final FetchedEngine fetched;
     private final List<SourceRank> ranks;
     private RegistrationIdentity identity;
+    private @Nullable ClockOffset clock;
     private int readsInFlight;
 
     private LoadedEngine(FetchedEngine fetched, List<SourceRank> ranks) {
         this.fetched = fetched;
         this.ranks = List.copyOf(ranks);
         this.identity = fetched.identity();
+        this.clock = fetched.clock();
     }
 
     /**
@@ -50,15 +48,18 @@ final class LoadedEngine {
                 try {
                     BlockList blocks = transport.prepareRemote(peer, rank.geometry().rows());
                     ranks.add(new SourceRank(peer, blocks, rank.geometry()));
-                } catch (TransportException e) {
-                    peer.close();
+                } catch (RuntimeException e) {
+                    closeAfter(e, peer::close);
                     throw e;
                 }
             }
             return new LoadedEngine(fetched, ranks);
         } catch (TransportException e) {
-            ranks.forEach(SourceRank::close);
+            closeAll(ranks, e);
             throw e;
+        } catch (RuntimeException e) { // a peer's bytes led there: its fault, not the engine's
+            closeAll(ranks, e);
+            throw new TransportException("load engine: " + e.getMessage(), e);
         }
     }
 
@@ -68,6 +69,11 @@ final class LoadedEngine {
 
     RegistrationIdentity identity() {
         return identity;
+    }
+
+    /** How the peer's clock stands to this rank's, as far as it told. */
+    @Nullable ClockOffset clock() {
+        return clock;
     }
 
     List<SourceRank> ranks() {
@@ -95,6 +101,7 @@ final class LoadedEngine {
         if (!later.describesSameRegistration(fetched)) {
             return false;
         }
+        clock = later.clock(); // clocks drift: the newest counts
         identity =
                 new RegistrationIdentity(
                         identity.instanceId(),
@@ -103,7 +110,17 @@ final class LoadedEngine {
         return true;
     }
 
-    /** Releases all prepared lists, then drops all peers. No read may be in flight. */
+    /** True if it holds the transport's peer of that name. */
+    boolean holds(String agentName) {
+        return ranks.stream().anyMatch(rank -> rank.peer().agentName().equals(agentName));
+    }
+
+    /**
+     * Releases all prepared lists and drops all peers, each as far as it can. No read may be in
+     * flight. May be called again after a failure: what is closed stays closed.
+     *
+     * @throws TransportException the first failure, with the others
+     */
     void close() {
         if (readsInFlight > 0) {
             throw new IllegalStateException(
@@ -113,7 +130,26 @@ final class LoadedEngine {
                             + readsInFlight
                             + " reads in flight");
         }
-        ranks.forEach(SourceRank::close);
+        TransportException failure = new TransportException("drop " + this + " failed");
+        closeAll(ranks, failure);
+        if (failure.getSuppressed().length > 0) {
+            throw failure;
+        }
+    }
+
+    private static void closeAll(List<SourceRank> ranks, RuntimeException failure) {
+        for (SourceRank rank : ranks) {
+            closeAfter(failure, rank.blocks()::close);
+            closeAfter(failure, rank.peer()::close);
+        }
+    }
+
+    private static void closeAfter(RuntimeException failure, Runnable close) {
+        try {
+            close.run();
+        } catch (RuntimeException e) {
+            failure.addSuppressed(e);
+        }
     }
 
     @Override

@@ -5,6 +5,8 @@ import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.TransportException;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,13 +14,25 @@ import org.jspecify.annotations.Nullable;
  * metadata that tells peers of it. The three come and go together.
  */
 final class LocalCache {
-    private record Registered(
-            Registration registration, BlockList blocks, AgentMetadata metadata) {}
+    /** What is built on a registration. */
+    private record Derived(BlockList blocks, AgentMetadata metadata) {}
+
+    /** How far the memory is known to the transport. */
+    enum State {
+        /** Registered, and all that is built on it is there. */
+        REGISTERED,
+        /** Registered, but nothing is built on it: nothing can be read, and no peer be told. */
+        LIST_LOST,
+        /** Not registered. */
+        RELEASED
+    }
 
     private final KvTransport transport;
     private final ConnectorConfig config;
     private final KvCacheRegions regions;
-    private @Nullable Registered registered;
+    private final List<BlockList> unclosed = new ArrayList<>();
+    private @Nullable Registration registration;
+    private @Nullable Derived derived;
 
     LocalCache(KvTransport transport, ConnectorConfig config, KvCacheRegions regions) {
         this.transport = transport;
@@ -30,18 +44,32 @@ final class LocalCache {
         return regions;
     }
 
+    State state() {
+        if (registration == null) {
+            return State.RELEASED;
+        }
+        return derived == null ? State.LIST_LOST : State.REGISTERED;
+    }
+
     /**
-     * Registers the memory as it is mapped now.
+     * Registers the memory as it is mapped now, or builds what is missing on its registration.
      *
-     * @throws TransportException if that fails; nothing is registered then
+     * @throws TransportException if that fails; memory that was not registered before is not then,
+     *     unless the {@link #state} says so
      */
     void register() {
-        Registration registration = transport.register(regions.backing());
+        if (registration != null) {
+            derived = derived == null ? derive() : derived;
+            return;
+        }
+        Registration fresh = transport.register(regions.backing());
+        registration = fresh;
         try {
-            registered = derive(registration);
+            derived = derive();
         } catch (TransportException e) {
             try {
-                registration.close();
+                fresh.close();
+                registration = null;
             } catch (TransportException second) {
                 e.addSuppressed(second);
             }
@@ -52,27 +80,32 @@ final class LocalCache {
     /**
      * Ends the registration and all that was built on it.
      *
-     * @throws TransportException if the memory stays registered; it is served on then
+     * @throws TransportException if the memory stays registered; it is served on then, unless the
+     *     {@link #state} says otherwise
      */
     void deregister() {
-        Registered old = required();
-        old.blocks().close();
+        if (registration == null) {
+            throw new IllegalStateException("deregister: the KV cache is not registered");
+        }
+        if (derived != null) {
+            unclosed.add(derived.blocks());
+            derived = null;
+        }
         try {
-            old.registration().close();
-            registered = null;
+            while (!unclosed.isEmpty()) {
+                unclosed.getLast().close();
+                unclosed.removeLast();
+            }
+            registration.close();
+            registration = null;
         } catch (TransportException e) {
-            registered = null;
             try {
-                registered = derive(old.registration());
+                derived = derive();
             } catch (TransportException second) {
                 e.addSuppressed(second);
             }
             throw e;
         }
-    }
-
-    boolean isRegistered() {
-        return registered != null;
     }
 
     BlockList blocks() {
@@ -83,7 +116,7 @@ final class LocalCache {
         return required().metadata();
     }
 
-    private Registered derive(Registration registration) {
+    private Derived derive() {
         byte[] agentMetadata = transport.metadata();
         BlockList blocks =
                 transport.prepareLocal(
@@ -98,8 +131,7 @@ final class LocalCache {
                                                         regions.kind(),
                                                         regions.deviceId()))
                                 .toList());
-        return new Registered(
-                registration,
+        return new Derived(
                 blocks,
                 AgentMetadata.ofAttention(
                         config.engineId(),
@@ -108,10 +140,11 @@ final class LocalCache {
                         config.factors().attentionBackend()));
     }
 
-    private Registered required() {
-        if (registered == null) {
-            throw new IllegalStateException("the KV cache is not registered");
+    private Derived required() {
+        if (derived == null) {
+            throw new IllegalStateException(
+                    "the KV cache is not ready for reads: it is " + state());
         }
-        return registered;
+        return derived;
     }
 }

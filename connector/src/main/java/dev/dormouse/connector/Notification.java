@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
@@ -11,6 +12,9 @@ import java.util.List;
 sealed interface Notification {
     /** More than any message of a sane peer. */
     int MAX_BYTES = 1 << 20;
+
+    /** Ids of one heartbeat message. */
+    int MAX_RENEWAL_BYTES = 32 << 10;
 
     /** {@code HB:}, as it starts a heartbeat. */
     String HEARTBEAT_PREFIX = "HB:";
@@ -29,6 +33,27 @@ sealed interface Notification {
 
     /** The requests still wait to be read: {@code HB:<id>,<id>,…}. */
     record Renewal(List<String> requestIds) implements Notification {
+        /** A heartbeat's renewals, in messages that no peer's limit refuses. */
+        static List<Renewal> of(Heartbeat heartbeat) {
+            List<Renewal> renewals = new ArrayList<>();
+            List<String> ids = new ArrayList<>();
+            int bytes = 0;
+            for (String id : heartbeat.remoteRequestIds()) {
+                int more = id.getBytes(UTF_8).length + 1;
+                if (!ids.isEmpty() && bytes + more > MAX_RENEWAL_BYTES) {
+                    renewals.add(new Renewal(List.copyOf(ids)));
+                    ids.clear();
+                    bytes = 0;
+                }
+                ids.add(id);
+                bytes += more;
+            }
+            if (!ids.isEmpty()) {
+                renewals.add(new Renewal(List.copyOf(ids)));
+            }
+            return renewals;
+        }
+
         byte[] encode() {
             return (HEARTBEAT_PREFIX + String.join(",", requestIds)).getBytes(UTF_8);
         }

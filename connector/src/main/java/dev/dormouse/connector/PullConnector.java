@@ -1,6 +1,7 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.KvTransport;
+import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -16,8 +17,17 @@ public final class PullConnector {
     public static SchedulerConnector scheduler(ConnectorConfig config) {
         return new PullScheduler(
                 config,
+                epochBase(Instant.now()),
                 System::nanoTime,
                 address -> new SideChannelListener(address, System::nanoTime));
+    }
+
+    /**
+     * Where a process's epochs begin, so that they rise over its restarts also for readers that do
+     * not know instance ids. Room for a million wakes a second, and exact in JSON's doubles.
+     */
+    static long epochBase(Instant start) {
+        return Math.max(0, start.getEpochSecond()) << 20;
     }
 
     /**

@@ -18,13 +18,18 @@ import org.jspecify.annotations.Nullable;
 final class PullScheduler implements SchedulerConnector {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    /** More than any engine has requests. */
+    private static final int MAX_WAITING_ORDERS = 1 << 16;
+
     /** A request that shall be read from elsewhere. */
     private static final class Reading {
         private final RemoteHandOver remote;
+        private final double arrivedSeconds;
         private boolean ordered;
 
-        private Reading(RemoteHandOver remote) {
+        private Reading(RemoteHandOver remote, double arrivedSeconds) {
             this.remote = remote;
+            this.arrivedSeconds = arrivedSeconds;
         }
     }
 
@@ -32,21 +37,35 @@ final class PullScheduler implements SchedulerConnector {
     private final LongSupplier nanoClock;
     private final SideChannel.Opener opener;
     private final HeartbeatSchedule heartbeats;
+    private final HoldBook holdBook;
+    private final HeldRequests held;
     private final Map<String, Reading> readings = new HashMap<>();
     private final Set<String> unreadable = new HashSet<>();
-    private final Set<String> held = new HashSet<>();
     private final List<ReadOrder> reads = new ArrayList<>();
     private final Set<String> inBatch = new LinkedHashSet<>();
     private final Set<String> notProcessed = new LinkedHashSet<>();
-    private final Map<String, Double> leases = new HashMap<>();
     private @Nullable SideChannel sideChannel;
     private long epoch;
+    private boolean draining;
 
-    PullScheduler(ConnectorConfig config, LongSupplier nanoClock, SideChannel.Opener opener) {
+    /**
+     * A scheduler's half that has published nothing.
+     *
+     * @param epochBase the epoch that counts as published before the first
+     * @param nanoClock stamps leases; the clock that also stamps the side channel's answers
+     */
+    PullScheduler(
+            ConnectorConfig config,
+            long epochBase,
+            LongSupplier nanoClock,
+            SideChannel.Opener opener) {
+        this.epoch = epochBase;
         this.config = config;
         this.opener = opener;
         this.nanoClock = nanoClock;
-        this.heartbeats = new HeartbeatSchedule(config.heartbeatInterval());
+        this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
+        this.holdBook = new HoldBook(config.instanceId(), nanoClock);
+        this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
     }
 
     @Override
@@ -65,10 +84,10 @@ final class PullScheduler implements SchedulerConnector {
         }
         RemoteHandOver remote = reading.remote;
         long capacity = (long) remote.blocks().size() * config.blockTokens();
-        long usable = Math.min(capacity, request.promptTokens());
-        if (remote.tokens() > 0) {
-            usable = Math.min(usable, remote.tokens());
-        }
+        long usable =
+                otherPrompt(remote, request) == null
+                        ? Math.min(capacity, request.promptTokens())
+                        : request.promptTokens();
         return (int) Math.max(0, usable - localTokens);
     }
 
@@ -81,7 +100,7 @@ final class PullScheduler implements SchedulerConnector {
         }
         Reading reading = track(request);
         if (reading != null && !reading.ordered) {
-            reads.add(order(request, reading.remote, blocks, localTokens, externalTokens));
+            order(request, reading, blocks, localTokens, externalTokens);
             reading.ordered = true;
             if (externalTokens == 0) {
                 heartbeats.remove(request.id());
@@ -100,20 +119,21 @@ final class PullScheduler implements SchedulerConnector {
                         reads,
                         inBatch,
                         notProcessed,
-                        leases,
+                        held.takeLeases(nowNanos),
                         heartbeats.due(nowNanos),
-                        nowNanos / 1e9);
+                        nowNanos / 1e9,
+                        draining);
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
-        leases.clear();
         return step;
     }
 
     @Override
     public void onReport(WorkerReport report) {
-        held.removeAll(report.finishedSending());
+        held.onReport(report);
         report.finishedReceiving().forEach(heartbeats::remove);
+        report.abandonedReceiving().forEach(heartbeats::remove);
     }
 
     @Override
@@ -129,13 +149,7 @@ final class PullScheduler implements SchedulerConnector {
             return HandOver.NONE;
         }
         if (reading != null && !reading.ordered) {
-            reads.add(
-                    new ReadOrder(
-                            id,
-                            reading.remote.source(),
-                            List.of(),
-                            reading.remote.blocks(),
-                            false));
+            tell(id, reading.remote);
             return HandOver.NONE;
         }
         if (!params.remoteDecode()) {
@@ -157,8 +171,10 @@ final class PullScheduler implements SchedulerConnector {
             sideChannel =
                     opener.open(
                             new SideChannelAddress(config.bindHost(), config.sideChannelPort()));
+            sideChannel.answerHolds(holdBook);
         }
         epoch++;
+        holdBook.begin(epoch);
         String hash = config.factors().hash();
         Map<RankId, byte[]> served = new HashMap<>();
         for (RankPayload payload : payloads) {
@@ -181,9 +197,15 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public void withdraw() {
+        holdBook.begin(epoch);
         if (sideChannel != null) {
             sideChannel.serve(Map.of());
         }
+    }
+
+    @Override
+    public void drain(boolean begins) {
+        draining = begins;
     }
 
     @Override
@@ -220,7 +242,7 @@ final class PullScheduler implements SchedulerConnector {
             return known;
         }
         try {
-            Reading reading = new Reading(RemoteHandOver.read(params));
+            Reading reading = new Reading(RemoteHandOver.read(params), nanoClock.getAsLong() / 1e9);
             readings.put(id, reading);
             return reading;
         } catch (ConnectorException e) {
@@ -234,21 +256,48 @@ final class PullScheduler implements SchedulerConnector {
         }
     }
 
-    private ReadOrder order(
+    /**
+     * Why the producer's blocks cannot be this request's, or null. A prompt of another length is
+     * another prompt: tokenized differently, or changed on the way.
+     */
+    private static @Nullable String otherPrompt(RemoteHandOver remote, ConnectorRequest request) {
+        int there = remote.promptTokens() > 0 ? remote.promptTokens() : remote.tokens();
+        return there == 0 || there == request.promptTokens()
+                ? null
+                : "the prompt has "
+                        + request.promptTokens()
+                        + " tokens here and had "
+                        + there
+                        + " at the producer";
+    }
+
+    /** Has the producer told that nothing is read; if too many wait to be told, its lease ends. */
+    private void tell(String requestId, RemoteHandOver remote) {
+        if (reads.size() < MAX_WAITING_ORDERS) {
+            reads.add(new ReadOrder(requestId, remote.source(), List.of(), List.of(), false));
+        }
+    }
+
+    private void order(
             ConnectorRequest request,
-            RemoteHandOver remote,
+            Reading reading,
             int[] blocks,
             int localTokens,
             int externalTokens) {
+        RemoteHandOver remote = reading.remote;
+        String refusal = otherPrompt(remote, request);
+        if (externalTokens == 0 || refusal != null) {
+            tell(request.id(), remote);
+        }
         if (externalTokens == 0) {
-            return new ReadOrder(request.id(), remote.source(), List.of(), remote.blocks(), false);
+            return;
         }
         int first = localTokens / config.blockTokens();
         int end = blocksFor(localTokens + externalTokens);
         if (localTokens % config.blockTokens() != 0
                 || externalTokens < 0
                 || end > blocks.length
-                || end > remote.blocks().size()) {
+                || (refusal == null && end > remote.blocks().size())) {
             throw new IllegalArgumentException(
                     "allocated: request="
                             + request.id()
@@ -263,12 +312,15 @@ final class PullScheduler implements SchedulerConnector {
                             + " blockTokens="
                             + config.blockTokens());
         }
-        return new ReadOrder(
-                request.id(),
-                remote.source(),
-                Arrays.stream(blocks, first, end).boxed().toList(),
-                remote.blocks().subList(0, end),
-                true);
+        reads.add(
+                new ReadOrder(
+                        request.id(),
+                        remote.source(),
+                        Arrays.stream(blocks, first, end).boxed().toList(),
+                        refusal == null ? remote.blocks().subList(0, end) : List.of(),
+                        true,
+                        reading.arrivedSeconds,
+                        refusal));
     }
 
     private HandOver handOver(ConnectorRequest request, int[] blocks, int computedTokens) {
@@ -288,10 +340,9 @@ final class PullScheduler implements SchedulerConnector {
                             + " tokens");
         }
         boolean hold = count > 0;
+        RemoteLease lease = RemoteLease.UNKNOWN;
         if (hold) {
-            double deadline = (nanoClock.getAsLong() + config.leaseDuration().toNanos()) / 1e9;
-            leases.put(request.id(), deadline);
-            held.add(request.id());
+            lease = held.hold(request.id(), nanoClock.getAsLong());
         } else {
             notProcessed.add(request.id());
         }
@@ -304,9 +355,12 @@ final class PullScheduler implements SchedulerConnector {
                         sideChannel.port(),
                         config.tpSize(),
                         1,
-                        epoch);
+                        epoch,
+                        lease);
         List<Integer> ids = Arrays.stream(blocks, 0, count).boxed().toList();
-        return new HandOver(hold, new RemoteHandOver(here, ids, computedTokens).write());
+        return new HandOver(
+                hold,
+                new RemoteHandOver(here, ids, computedTokens, request.promptTokens()).write());
     }
 
     private void requireOnePerRank(List<RankPayload> payloads) {

@@ -53,7 +53,7 @@ final class PullWorker implements WorkerConnector {
         this.transport = transport;
         this.surroundings = surroundings;
         this.ownedThreads = ownedThreads;
-        this.ledger = new SendLedger(config.leaseExtension(), statistics);
+        this.ledger = new SendLedger(config.leaseExtension(), config.holdLimit(), statistics);
     }
 
     @Override
@@ -72,7 +72,13 @@ final class PullWorker implements WorkerConnector {
         local.register();
         statistics.registration();
         ActiveReads reads =
-                new ActiveReads(transport, local, outcomes, statistics, config.readTimeout());
+                new ActiveReads(
+                        transport,
+                        local,
+                        outcomes,
+                        statistics,
+                        config.readTimeout(),
+                        surroundings.nanoClock());
         RemoteEngines engines =
                 new RemoteEngines(
                         transport,
@@ -99,10 +105,14 @@ final class PullWorker implements WorkerConnector {
     public void start(ConnectorStep step) {
         Reader open = open();
         long nowNanos = now();
-        ledger.take(step, nowNanos);
+        ledger.take(step, nowNanos, finishedSending);
         for (ReadOrder order : step.reads()) {
-            if (!released) {
-                open.engines().submit(order, nowNanos);
+            String refusal = order.refusal();
+            if (refusal != null) {
+                statistics.failedTransfer();
+                outcomes.failed(order, refusal);
+            } else if (!released) {
+                open.engines().submit(order, arrival(order, step, nowNanos), nowNanos);
             } else if (order.localBlocks().isEmpty()) { // the holder's lease will run out
                 statistics.failedNotification();
                 outcomes.done(order);
@@ -119,7 +129,8 @@ final class PullWorker implements WorkerConnector {
     @Override
     public WorkerReport poll() {
         progress(open());
-        WorkerReport report = outcomes.take(finishedSending, statistics.take());
+        WorkerReport report =
+                outcomes.take(finishedSending, ledger.takeRenewed(), statistics.take());
         finishedSending.clear();
         return report;
     }
@@ -142,7 +153,7 @@ final class PullWorker implements WorkerConnector {
     @Override
     public void restoreKvCaches() {
         Reader open = open();
-        if (!released) {
+        if (!released && open.local().state() == LocalCache.State.REGISTERED) {
             return;
         }
         if (!config.skipReregistration()) {
@@ -171,6 +182,14 @@ final class PullWorker implements WorkerConnector {
         } catch (Exception e) {
             throw new ConnectorException("close: " + e.getMessage(), e);
         }
+    }
+
+    /** When an order's request came, on this rank's clock. */
+    private static long arrival(ReadOrder order, ConnectorStep step, long nowNanos) {
+        double seconds = order.arrivedSeconds();
+        return Double.isNaN(seconds)
+                ? nowNanos
+                : nowNanos - (long) ((step.schedulerClockSeconds() - seconds) * 1e9);
     }
 
     private void awaitQuiet(Reader open, Duration limit) {

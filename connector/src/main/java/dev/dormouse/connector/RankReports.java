@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -17,6 +18,7 @@ public final class RankReports {
     private final Map<String, BitSet> sending = new HashMap<>();
     private final Map<String, BitSet> receiving = new HashMap<>();
     private final Set<String> failed = new HashSet<>();
+    private final Map<String, double[]> renewed = new HashMap<>();
 
     /** A merger for this number of ranks. */
     public RankReports(int ranks) {
@@ -39,18 +41,44 @@ public final class RankReports {
         }
         Set<String> sent = new LinkedHashSet<>();
         Set<String> received = new LinkedHashSet<>();
+        Set<String> abandoned = new LinkedHashSet<>();
+        Map<String, Double> renewals = new HashMap<>();
         TransferStatistics statistics = TransferStatistics.NONE;
         for (int rank = 0; rank < ranks; rank++) {
             WorkerReport report = reports.get(rank);
             failed.addAll(report.failedReceiving());
             count(report.finishedSending(), rank, sending, sent);
             count(report.finishedReceiving(), rank, receiving, received);
+            abandoned.addAll(report.abandonedReceiving());
+            renew(report.renewedSending(), rank, renewals);
             statistics = statistics.plus(report.statistics());
         }
         Set<String> failedNow = new HashSet<>(failed);
         failedNow.retainAll(received);
         failed.removeAll(received);
-        return new WorkerReport(sent, received, failedNow, statistics);
+        abandoned.removeAll(received);
+        renewed.keySet().removeAll(sent);
+        renewals.keySet().removeAll(sent);
+        return new WorkerReport(sent, renewals, received, failedNow, abandoned, statistics);
+    }
+
+    /** A hold lasts as long as it does on the rank where it ends first. */
+    private void renew(Map<String, Double> seconds, int rank, Map<String, Double> complete) {
+        seconds.forEach(
+                (id, deadline) -> {
+                    double[] ofRanks = renewed.computeIfAbsent(id, _ -> noDeadlines());
+                    ofRanks[rank] = deadline;
+                    double least = Arrays.stream(ofRanks).min().orElseThrow();
+                    if (least > Double.NEGATIVE_INFINITY) {
+                        complete.put(id, least);
+                    }
+                });
+    }
+
+    private double[] noDeadlines() {
+        double[] deadlines = new double[ranks];
+        Arrays.fill(deadlines, Double.NEGATIVE_INFINITY);
+        return deadlines;
     }
 
     private void count(Set<String> ids, int rank, Map<String, BitSet> seen, Set<String> complete) {

@@ -1,6 +1,7 @@
 package dev.dormouse.connector;
 
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 
 /** The reads that ended since the last report. */
@@ -9,6 +10,7 @@ final class ReadOutcomes {
 
     private final Set<String> finished = new HashSet<>();
     private final Set<String> failed = new HashSet<>();
+    private final Set<String> abandoned = new HashSet<>();
 
     void done(ReadOrder order) {
         if (order.awaited()) {
@@ -16,7 +18,29 @@ final class ReadOutcomes {
         }
     }
 
+    /** It has failed, but a transfer may still touch its blocks; {@link #letGo} comes later. */
+    void abandoned(ReadOrder order, String reason) {
+        log(order, reason + "; a transfer may still write its blocks");
+        if (order.awaited()) {
+            abandoned.add(order.requestId());
+        }
+    }
+
     void failed(ReadOrder order, String reason) {
+        log(order, reason);
+        letGo(order);
+    }
+
+    /** What was abandoned has ended. */
+    void letGo(ReadOrder order) {
+        if (order.awaited()) {
+            abandoned.remove(order.requestId());
+            finished.add(order.requestId());
+            failed.add(order.requestId());
+        }
+    }
+
+    private static void log(ReadOrder order, String reason) {
         RemoteSource remote = order.remote();
         LOG.log(
                 System.Logger.Level.WARNING,
@@ -31,15 +55,17 @@ final class ReadOutcomes {
                 remote.epoch(),
                 order.localBlocks().size(),
                 order.remoteBlocks().size());
-        if (order.awaited()) {
-            finished.add(order.requestId());
-            failed.add(order.requestId());
-        }
     }
 
     /** A report of these outcomes, which are forgotten then. */
-    WorkerReport take(Set<String> finishedSending, TransferStatistics statistics) {
-        WorkerReport report = new WorkerReport(finishedSending, finished, failed, statistics);
+    WorkerReport take(
+            Set<String> finishedSending,
+            Map<String, Double> renewedSending,
+            TransferStatistics statistics) {
+        WorkerReport report =
+                new WorkerReport(
+                        finishedSending, renewedSending, finished, failed, abandoned, statistics);
+        abandoned.clear();
         finished.clear();
         failed.clear();
         return report;

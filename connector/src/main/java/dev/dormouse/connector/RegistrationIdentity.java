@@ -26,8 +26,9 @@ record RegistrationIdentity(@Nullable String instanceId, long epoch, long newest
      *
      * @param asked whether the peer was asked after the request arrived, so that nothing newer than
      *     this existed then
+     * @param held whether the peer said then that it holds the request in this very registration
      */
-    Verdict judge(RemoteSource request, boolean asked) {
+    Verdict judge(RemoteSource request, boolean asked, boolean held) {
         Verdict ifUnsure = asked ? Verdict.STALE : Verdict.ASK;
         String named = request.instanceId();
         boolean sameInstance = instanceId == null || instanceId.equals(named);
@@ -37,6 +38,9 @@ record RegistrationIdentity(@Nullable String instanceId, long epoch, long newest
         boolean complete = sameInstance && request.epoch() > 0;
         if (!complete && !asked) {
             return Verdict.ASK;
+        }
+        if (!complete && instanceId != null && !held) { // it could have told
+            return Verdict.STALE;
         }
         if (epoch != newestEpoch && request.epoch() == 0) {
             return ifUnsure;

@@ -22,6 +22,9 @@ final class RemoteEngine {
     /** Reads that have not started, oldest first. */
     final List<WaitingRead> waiting = new ArrayList<>();
 
+    /** Leases that were renewed there. */
+    final Renewals renewals = new Renewals();
+
     @Nullable Handshake handshake;
     @Nullable FetchedEngine fetched;
     @Nullable LoadedEngine loaded;

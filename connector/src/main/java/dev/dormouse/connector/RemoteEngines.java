@@ -20,8 +20,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
  * registration than the loaded one, and when a request does not tell which registration it means.
- * What the answer replaces is dropped only when no read uses it, and only if the answer differs: a
- * false claim in a request's parameters costs a question, not a working peer.
+ * Where the parameters do not tell which registration of which process they mean, or the lease in
+ * them may have ended, it must also say that it still holds the request. What the answer replaces
+ * is dropped only when no read uses it, and only if the answer differs: a false claim in a
+ * request's parameters costs a question, not a working peer.
  */
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
@@ -35,8 +37,14 @@ final class RemoteEngines {
     private final ActiveReads reads;
     private final ReadOutcomes outcomes;
     private final StatisticsRecorder statistics;
-    private final Map<String, RemoteEngine> engines = new HashMap<>();
+    private final long patienceNanos;
+    private final Map<Key, RemoteEngine> engines = new HashMap<>();
+    private final PeerLoader loader;
+    private final SpentHandOvers spent;
     private boolean warnedOfMissingEpoch;
+
+    /** Whoever says that an engine is elsewhere than others say speaks of another engine. */
+    private record Key(String engineId, SideChannelAddress address) {}
 
     RemoteEngines(
             KvTransport transport,
@@ -49,6 +57,8 @@ final class RemoteEngines {
             ReadOutcomes outcomes,
             StatisticsRecorder statistics) {
         this.transport = transport;
+        this.loader = new PeerLoader(transport);
+        this.spent = new SpentHandOvers(config.holdLimit().toNanos());
         this.config = config;
         this.local = local;
         this.sourceRanks = List.copyOf(sourceRanks);
@@ -57,25 +67,37 @@ final class RemoteEngines {
         this.reads = reads;
         this.outcomes = outcomes;
         this.statistics = statistics;
+        this.patienceNanos = config.handshakeTimeout().plus(config.readTimeout()).toNanos();
     }
 
-    /** Takes an order; it starts now or in a later {@link #progress}. */
-    void submit(ReadOrder order, long nowNanos) {
-        RemoteEngine engine = use(order.remote().engineId(), nowNanos);
-        engine.waiting.add(new WaitingRead(order, nowNanos));
+    /**
+     * Takes an order; it starts now or in a later {@link #progress}.
+     *
+     * @param arrivedNanos when its request came to this engine, on this rank's clock
+     */
+    void submit(ReadOrder order, long arrivedNanos, long nowNanos) {
+        RemoteSource remote = order.remote();
+        RemoteEngine engine = use(remote.engineId(), remote.host(), remote.port(), nowNanos);
+        engine.waiting.add(new WaitingRead(order, nowNanos, arrivedNanos));
         advance(engine, nowNanos);
     }
 
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
     void renew(Heartbeat heartbeat, long nowNanos) {
-        RemoteEngine engine = use(heartbeat.engineId(), nowNanos);
+        RemoteEngine engine =
+                use(heartbeat.engineId(), heartbeat.host(), heartbeat.port(), nowNanos);
         LoadedEngine usable = engine.usable();
         if (usable != null) {
-            send(
-                    engine,
-                    usable,
-                    new Notification.Renewal(heartbeat.remoteRequestIds()).encode(),
-                    nowNanos);
+            long leaseNanos = heartbeat.lease().toNanos();
+            for (Notification.Renewal renewal : Notification.Renewal.of(heartbeat)) {
+                if (send(engine, usable, renewal.encode(), nowNanos)) {
+                    engine.renewals.sent(
+                            renewal.requestIds(),
+                            nowNanos,
+                            ReadDeadline.extensionNanos(leaseNanos),
+                            ReadDeadline.marginNanos(leaseNanos));
+                }
+            }
         } else if (engine.handshake == null
                 && engine.fetched == null
                 && heartbeat.tpSize() == config.tpSize()
@@ -91,13 +113,16 @@ final class RemoteEngines {
                     .filter(engine -> engine.loaded == suspect && !suspect.isConnected())
                     .forEach(engine -> engine.invalidate(nowNanos));
         }
+        loader.retry();
+        spent.forget(nowNanos);
         for (RemoteEngine engine : List.copyOf(engines.values())) {
             advance(engine, nowNanos);
         }
         for (Iterator<RemoteEngine> each = engines.values().iterator(); each.hasNext(); ) {
             RemoteEngine engine = each.next();
+            engine.renewals.forget(nowNanos);
             if (engine.isIdle() && (engine.replaced || isExpired(engine, nowNanos))) {
-                drop(engine);
+                loader.drop(engine);
                 each.remove();
             } else if (engine.isForgettable(nowNanos)) {
                 each.remove();
@@ -115,10 +140,15 @@ final class RemoteEngines {
                                         && engine.waiting.isEmpty());
     }
 
-    /** Drops every peer. No read may be in flight. */
+    /**
+     * Drops every peer. No read may be in flight.
+     *
+     * @throws TransportException if the transport keeps one; it is tried again later
+     */
     void dropAll() {
-        engines.values().forEach(this::drop);
+        engines.values().forEach(loader::drop);
         engines.clear();
+        loader.requireAllDropped();
     }
 
     /** What is pending, for a message. */
@@ -158,14 +188,15 @@ final class RemoteEngines {
             if (engine.fetched != null) {
                 replace(engine, engine.fetched);
             } else if (engine.isInvalid()) {
-                drop(engine);
+                loader.drop(engine);
             }
         }
-        if (engine.fetched == null) {
-            for (WaitingRead read : List.copyOf(engine.waiting)) {
-                if (engine.waiting.contains(read)) { // not ended together with another
-                    judge(engine, read, nowNanos);
-                }
+        for (WaitingRead read : List.copyOf(engine.waiting)) {
+            if (nowNanos - read.orderedNanos() >= patienceNanos) {
+                refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
+            } else if (engine.fetched == null
+                    && engine.waiting.contains(read)) { // not ended together with another
+                judge(engine, read, nowNanos);
             }
         }
     }
@@ -177,15 +208,18 @@ final class RemoteEngines {
         }
         engine.handshake = null;
         try {
+            HandshakeAnswers answers = handshake.answers().join();
             FetchedEngine fetched =
                     FetchedEngine.decode(
                             engine.engineId(),
                             handshake.address(),
-                            handshake.answers().join(),
+                            answers,
                             handshake.namedEpoch(),
                             config,
                             local.regions());
-            handshake.covered().forEach(WaitingRead::markAsked);
+            for (WaitingRead read : handshake.covered()) {
+                read.markAsked(answers.holds().get(read.order().remote().requestId()));
+            }
             LoadedEngine usable = engine.usable();
             if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
                 engine.fetched = fetched;
@@ -205,10 +239,10 @@ final class RemoteEngines {
                 && !Objects.equals(old.identity().instanceId(), fetched.identity().instanceId())) {
             engine.retire(old.address(), old.identity().instanceId());
         }
-        drop(engine);
+        loader.drop(engine);
         engine.fetched = null;
         try {
-            engine.setLoaded(LoadedEngine.load(transport, fetched));
+            engine.setLoaded(loader.load(fetched, engines.values()));
             statistics.handshake();
             LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
             for (RemoteEngine other : engines.values()) {
@@ -233,18 +267,20 @@ final class RemoteEngines {
             return;
         }
         LoadedEngine usable = engine.usable();
+        if (spent.contains(remote)) {
+            refuse(engine, read, "these parameters were used before: the blocks may be gone");
+            return;
+        }
         if (read.isNotice() && usable != null && usable.identity().reaches(remote)) {
             engine.waiting.remove(read);
+            spent.add(remote, nowNanos);
             Notification.Completion notNeeded = new Notification.Completion(remote.requestId(), 1);
             send(engine, usable, notNeeded.encode(), nowNanos);
             outcomes.done(read.order());
             return;
         }
         switch (verdict(engine, usable, read)) {
-            case READ -> {
-                engine.waiting.remove(read);
-                reads.start(read.order(), Objects.requireNonNull(usable), nowNanos);
-            }
+            case READ -> startInTime(engine, Objects.requireNonNull(usable), read, nowNanos);
             case STALE -> {
                 if (usable != null && !usable.identity().reaches(remote)) {
                     engine.retire(usable.address(), remote.instanceId());
@@ -259,15 +295,35 @@ final class RemoteEngines {
                                 + ", but the peer is "
                                 + (usable == null ? "gone" : usable));
             }
-            case ASK -> {
-                warnOnceOfMissingEpoch(remote);
-                if (engine.handshake == null) {
-                    if (engine.mustBackOff(remote, nowNanos)) {
-                        refuse(engine, read, "the peer was lost just before; backing off");
-                    } else {
-                        ask(engine, remote.host(), remote.port(), nowNanos);
-                    }
-                }
+            case ASK -> askFor(engine, read, nowNanos);
+        }
+    }
+
+    /** Starts the read if its blocks are held for sure; asks first if they may not be. */
+    private void startInTime(
+            RemoteEngine engine, LoadedEngine source, WaitingRead read, long nowNanos) {
+        long deadlineNanos = ReadDeadline.of(read, source, engine.renewals, config, nowNanos);
+        if (nowNanos - deadlineNanos < 0) {
+            engine.waiting.remove(read);
+            spent.add(read.order().remote(), nowNanos);
+            reads.start(read.order(), source, nowNanos, deadlineNanos);
+        } else if (source.identity().instanceId() != null && read.hold() == null) {
+            read.doubt();
+            askFor(engine, read, nowNanos);
+        } else {
+            statistics.expiredRequest();
+            refuse(engine, read, "the peer may not hold the blocks any more: the lease is over");
+        }
+    }
+
+    private void askFor(RemoteEngine engine, WaitingRead read, long nowNanos) {
+        RemoteSource remote = read.order().remote();
+        warnOnceOfMissingEpoch(remote);
+        if (engine.handshake == null) {
+            if (engine.mustBackOff(remote, nowNanos)) {
+                refuse(engine, read, "the peer was lost just before; backing off");
+            } else {
+                ask(engine, remote.host(), remote.port(), nowNanos);
             }
         }
     }
@@ -284,7 +340,11 @@ final class RemoteEngines {
                     ? RegistrationIdentity.Verdict.STALE
                     : RegistrationIdentity.Verdict.ASK;
         }
-        return usable.identity().judge(remote, read.wasAsked());
+        return usable.identity()
+                .judge(
+                        remote,
+                        read.wasAsked(),
+                        HoldAnswer.confirms(read.hold(), usable.identity()));
     }
 
     private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
@@ -342,11 +402,14 @@ final class RemoteEngines {
                 + remote.ppSize();
     }
 
-    private void send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {
+    /** Sends to all loaded ranks; true if all took it. */
+    private boolean send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {
+        boolean sent = true;
         for (LoadedEngine.SourceRank rank : loaded.ranks()) {
             try {
                 transport.notify(rank.peer(), message);
-            } catch (TransportException e) {
+            } catch (TransportException | IllegalArgumentException e) {
+                sent = false;
                 statistics.failedNotification();
                 LOG.log(
                         System.Logger.Level.DEBUG,
@@ -358,18 +421,7 @@ final class RemoteEngines {
                 }
             }
         }
-    }
-
-    private void drop(RemoteEngine engine) {
-        LoadedEngine old = engine.loaded;
-        engine.setLoaded(null);
-        if (old != null) {
-            try {
-                old.close();
-            } catch (TransportException e) {
-                LOG.log(System.Logger.Level.WARNING, "could not drop " + old, e);
-            }
-        }
+        return sent;
     }
 
     private boolean isExpired(RemoteEngine engine, long nowNanos) {
@@ -377,9 +429,11 @@ final class RemoteEngines {
         return ttlNanos > 0 && nowNanos - engine.lastUsedNanos >= ttlNanos;
     }
 
-    private RemoteEngine use(String engineId, long nowNanos) {
+    private RemoteEngine use(String engineId, String host, int port, long nowNanos) {
         RemoteEngine engine =
-                engines.computeIfAbsent(engineId, id -> new RemoteEngine(id, nowNanos));
+                engines.computeIfAbsent(
+                        new Key(engineId, new SideChannelAddress(host, port)),
+                        _ -> new RemoteEngine(engineId, nowNanos));
         engine.lastUsedNanos = nowNanos;
         return engine;
     }

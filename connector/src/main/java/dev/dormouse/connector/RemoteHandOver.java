@@ -1,5 +1,7 @@
 package dev.dormouse.connector;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -16,8 +18,9 @@ import org.jspecify.annotations.Nullable;
  * @param source where the blocks are
  * @param blocks the producer's blocks of the prompt, in order
  * @param tokens tokens whose KV the blocks hold; 0 if the parameters do not tell
+ * @param promptTokens how long the producer's prompt was; 0 if the parameters do not tell
  */
-record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
+record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int promptTokens) {
     private static final String ENGINE_ID = "remote_engine_id";
     private static final String INSTANCE_ID = "remote_instance_id";
     private static final String REQUEST_ID = "remote_request_id";
@@ -27,6 +30,12 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
     private static final String TOKENS = "remote_num_tokens";
     private static final String GENERATION = "remote_registration_generation";
     private static final String EPOCH = "remote_registration_epoch";
+    private static final String EXPIRY = "remote_blocks_expiry_time";
+    private static final String LEASE_DEADLINE = "remote_lease_deadline";
+    private static final String LEASE_SECONDS = "remote_lease_seconds";
+    private static final String PROMPT_TOKENS = "remote_prompt_tokens";
+    private static final double MAX_CLOCK_SECONDS = 1e9;
+    private static final double MAX_LEASE_SECONDS = 86_400;
     private static final int MAX_ID_CHARS = 4_096;
     private static final int MAX_BLOCKS = 1 << 20;
     private static final int MAX_RANKS = 1_024;
@@ -46,18 +55,20 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
                 new RemoteSource(
                         text(json, ENGINE_ID),
                         textOrNull(json, INSTANCE_ID),
-                        text(json, REQUEST_ID),
+                        requestId(json),
                         host(json),
                         (int) integer(json, PORT, 1, 65_535),
                         (int) integerOr(json, "tp_size", 1, MAX_RANKS, 1),
                         (int) integerOr(json, "pp_size", 1, MAX_RANKS, 1),
                         Math.max(
                                 integerOr(json, GENERATION, 0, Long.MAX_VALUE, 0),
-                                integerOr(json, EPOCH, 0, Long.MAX_VALUE, 0)));
+                                integerOr(json, EPOCH, 0, Long.MAX_VALUE, 0)),
+                        lease(json));
         return new RemoteHandOver(
                 source,
                 blocks(json.path(BLOCK_IDS)),
-                (int) integerOr(json, TOKENS, 0, Integer.MAX_VALUE, 0));
+                (int) integerOr(json, TOKENS, 0, Integer.MAX_VALUE, 0),
+                (int) integerOr(json, PROMPT_TOKENS, 0, Integer.MAX_VALUE, 0));
     }
 
     /** The parameters by which another engine finds these blocks. */
@@ -75,10 +86,17 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
         json.put("dcp_size", 1);
         json.put("pp_size", source.ppSize());
         json.put(TOKENS, tokens);
-        json.putNull("remote_blocks_expiry_time");
+        json.putNull(EXPIRY);
         json.put(GENERATION, source.epoch());
         json.put(EPOCH, source.epoch());
         json.put(INSTANCE_ID, source.instanceId());
+        if (source.lease().tellsDeadline()) {
+            json.put(LEASE_DEADLINE, source.lease().deadlineSeconds());
+            json.put(LEASE_SECONDS, source.lease().lengthSeconds());
+        }
+        if (promptTokens > 0) {
+            json.put(PROMPT_TOKENS, promptTokens);
+        }
         json.put("transfer_mode", "pull");
         return KvTransferParams.of(json);
     }
@@ -100,6 +118,28 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
             }
         }
         return ids;
+    }
+
+    /** The lease: this product's keys, else the one in which vLLM's decode engines tell theirs. */
+    private static RemoteLease lease(JsonNode json) {
+        double own =
+                number(json, LEASE_DEADLINE, -MAX_CLOCK_SECONDS, MAX_CLOCK_SECONDS, Double.NaN);
+        return new RemoteLease(
+                Double.isNaN(own)
+                        ? number(json, EXPIRY, -MAX_CLOCK_SECONDS, MAX_CLOCK_SECONDS, Double.NaN)
+                        : own,
+                number(json, LEASE_SECONDS, 0, MAX_LEASE_SECONDS, 0));
+    }
+
+    private static String requestId(JsonNode json) {
+        String id = text(json, REQUEST_ID);
+        if (id.getBytes(UTF_8).length > HoldQuestion.MAX_ID_BYTES) {
+            throw wrong(
+                    REQUEST_ID,
+                    json.path(REQUEST_ID),
+                    "at most " + HoldQuestion.MAX_ID_BYTES + " bytes");
+        }
+        return id;
     }
 
     private static String host(JsonNode json) {
@@ -144,6 +184,19 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens) {
             throw wrong(key, value, "an integer between " + min + " and " + max);
         }
         return value.longValue();
+    }
+
+    private static double number(
+            JsonNode json, String key, double min, double max, double fallback) {
+        JsonNode value = json.path(key);
+        if (value.isMissingNode() || value.isNull()) {
+            return fallback;
+        }
+        double number = value.doubleValue();
+        if (!value.isNumber() || !(number >= min && number <= max)) {
+            throw wrong(key, value, "a number between " + min + " and " + max);
+        }
+        return number;
     }
 
     private static ConnectorException wrong(String key, JsonNode value, String must) {

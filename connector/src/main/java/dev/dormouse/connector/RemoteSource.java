@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param ppSize the producer's pipeline parallel size
  * @param epoch the registration epoch in which the blocks were handed over; 0 if the parameters
  *     name none
+ * @param lease for how long the blocks are held
  */
 public record RemoteSource(
         String engineId,
@@ -23,4 +24,35 @@ public record RemoteSource(
         int port,
         int tpSize,
         int ppSize,
-        long epoch) {}
+        long epoch,
+        RemoteLease lease) {
+    /** A source whose parameters do not tell for how long the blocks are held. */
+    public RemoteSource(
+            String engineId,
+            @Nullable String instanceId,
+            String requestId,
+            String host,
+            int port,
+            int tpSize,
+            int ppSize,
+            long epoch) {
+        this(
+                engineId,
+                instanceId,
+                requestId,
+                host,
+                port,
+                tpSize,
+                ppSize,
+                epoch,
+                RemoteLease.UNKNOWN);
+    }
+
+    /**
+     * True if the parameters tell which registration of which process they mean, and until when the
+     * blocks are held there.
+     */
+    boolean isComplete() {
+        return instanceId != null && epoch > 0 && lease.tellsDeadline();
+    }
+}

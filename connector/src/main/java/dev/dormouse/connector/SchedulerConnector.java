@@ -59,8 +59,9 @@ public interface SchedulerConnector extends AutoCloseable {
 
     /**
      * Publishes every rank's payload, raises the registration epoch by one, and stamps it on all of
-     * them. The side channel serves them from the moment this returns. The first call opens the
-     * side channel.
+     * them. The first epoch of a process is above all of an earlier one, as long as the machine's
+     * clock is not set back. The side channel serves them from the moment this returns. The first
+     * call opens the side channel.
      *
      * @throws SideChannelException if the side channel's address cannot be bound
      */
@@ -71,6 +72,12 @@ public interface SchedulerConnector extends AutoCloseable {
      * memory that the payloads describe is about to go.
      */
     void withdraw();
+
+    /**
+     * Whether the engine waits to give its KV cache away: as long as it does, no reader's renewal
+     * prolongs a hold.
+     */
+    void drain(boolean draining);
 
     /** The current registration epoch: 0 before the first {@link #publish}. */
     long epoch();

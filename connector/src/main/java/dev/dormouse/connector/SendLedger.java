@@ -15,33 +15,56 @@ import java.util.Set;
 final class SendLedger {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    /** When a hold ends, and when it ends although it is renewed. */
+    private record Lease(long deadlineNanos, long limitNanos) {}
+
     private final long extensionNanos;
+    private final long holdLimitNanos;
     private final StatisticsRecorder statistics;
 
     /** Requests that a reader may ask for, with the agents that have read them. */
     private final Map<String, Set<String>> readers = new HashMap<>();
 
-    private final Map<String, Long> deadlineNanos = new HashMap<>();
+    /** Requests that were read before their lease came. */
+    private final Set<String> readEarly = new HashSet<>();
 
-    SendLedger(Duration extension, StatisticsRecorder statistics) {
+    private final Map<String, Lease> leases = new HashMap<>();
+    private final Map<String, Double> renewed = new HashMap<>();
+    private long schedulerOffsetNanos;
+    private boolean draining;
+
+    /**
+     * Empty books.
+     *
+     * @param extension how far a renewal extends a lease
+     * @param holdLimit how long a request is held at most, however often it is renewed
+     */
+    SendLedger(Duration extension, Duration holdLimit, StatisticsRecorder statistics) {
         this.extensionNanos = extension.toNanos();
+        this.holdLimitNanos = holdLimit.toNanos();
         this.statistics = statistics;
     }
 
     /**
-     * Takes a step's orders.
+     * Takes a step's orders; adds to {@code finished} what needs no hold any more.
      *
      * @param nowNanos this rank's clock; the step's deadlines are moved to it
      */
-    void take(ConnectorStep step, long nowNanos) {
+    void take(ConnectorStep step, long nowNanos, Set<String> finished) {
+        schedulerOffsetNanos = nowNanos - (long) (step.schedulerClockSeconds() * 1e9);
+        draining = step.draining();
         step.inBatch().forEach(id -> readers.computeIfAbsent(id, _ -> new HashSet<>()));
         step.notProcessed().forEach(this::forget);
         step.leases()
                 .forEach(
                         (id, deadlineSeconds) -> {
-                            if (readers.containsKey(id)) { // not read to the end already
-                                double left = deadlineSeconds - step.schedulerClockSeconds();
-                                deadlineNanos.put(id, nowNanos + (long) (left * 1e9));
+                            if (readEarly.contains(id) || !readers.containsKey(id)) {
+                                forget(id);
+                                finished.add(id);
+                            } else {
+                                long deadline =
+                                        (long) (deadlineSeconds * 1e9) + schedulerOffsetNanos;
+                                leases.put(id, new Lease(deadline, nowNanos + holdLimitNanos));
                             }
                         });
     }
@@ -50,13 +73,7 @@ final class SendLedger {
     void take(PeerMessage message, long nowNanos, Set<String> finished) {
         switch (Notification.decode(message.bytes())) {
             case Notification.Renewal renewal ->
-                    renewal.requestIds()
-                            .forEach(
-                                    id ->
-                                            deadlineNanos.computeIfPresent(
-                                                    id,
-                                                    (_, old) ->
-                                                            later(old, nowNanos + extensionNanos)));
+                    renewal.requestIds().forEach(id -> renew(id, nowNanos));
             case Notification.Completion completion -> complete(completion, message, finished);
             case Notification.Malformed malformed -> {
                 statistics.malformedNotification();
@@ -71,11 +88,12 @@ final class SendLedger {
 
     /** Adds to {@code finished} all requests whose lease has run out. */
     void expire(long nowNanos, Set<String> finished) {
-        for (Iterator<Map.Entry<String, Long>> leases = deadlineNanos.entrySet().iterator();
-                leases.hasNext(); ) {
-            Map.Entry<String, Long> lease = leases.next();
-            if (nowNanos - lease.getValue() >= 0) {
-                leases.remove();
+        for (Iterator<Map.Entry<String, Lease>> each = leases.entrySet().iterator();
+                each.hasNext(); ) {
+            Map.Entry<String, Lease> lease = each.next();
+            if (nowNanos - lease.getValue().deadlineNanos() >= 0) {
+                each.remove();
+                renewed.remove(lease.getKey());
                 Set<String> seen = readers.remove(lease.getKey());
                 statistics.expiredRequest();
                 finished.add(lease.getKey());
@@ -88,11 +106,32 @@ final class SendLedger {
         }
     }
 
+    /** The deadlines that were moved since the last call, in seconds of the scheduler's clock. */
+    Map<String, Double> takeRenewed() {
+        Map<String, Double> taken = Map.copyOf(renewed);
+        renewed.clear();
+        return taken;
+    }
+
+    /** Nobody relies on a renewal before it was reported and a reader has asked. */
+    private void renew(String id, long nowNanos) {
+        Lease lease = leases.get(id);
+        if (lease == null || draining) {
+            return;
+        }
+        long wanted = nowNanos + extensionNanos;
+        long allowed = wanted - lease.limitNanos() < 0 ? wanted : lease.limitNanos();
+        if (allowed - lease.deadlineNanos() > 0) {
+            leases.put(id, new Lease(allowed, lease.limitNanos()));
+            renewed.put(id, (allowed - schedulerOffsetNanos) / 1e9);
+        }
+    }
+
     private void complete(
             Notification.Completion completion, PeerMessage message, Set<String> finished) {
         String id = completion.requestId();
         Set<String> seen = readers.get(id);
-        if (seen == null) {
+        if (seen == null || readEarly.contains(id)) {
             statistics.notificationAfterExpiry();
             LOG.log(
                     System.Logger.Level.WARNING,
@@ -102,18 +141,21 @@ final class SendLedger {
             return;
         }
         seen.add(message.agentName());
-        if (seen.size() >= completion.consumers()) {
+        if (seen.size() < completion.consumers()) {
+            return;
+        }
+        if (leases.containsKey(id)) {
             forget(id);
             finished.add(id);
+        } else { // reported now, it would be held for ever once its lease came
+            readEarly.add(id);
         }
     }
 
     private void forget(String id) {
         readers.remove(id);
-        deadlineNanos.remove(id);
-    }
-
-    private static long later(long first, long second) {
-        return first - second >= 0 ? first : second;
+        readEarly.remove(id);
+        leases.remove(id);
+        renewed.remove(id);
     }
 }

@@ -21,6 +21,9 @@ interface SideChannel extends AutoCloseable {
     /** From now on, serves exactly these payloads. */
     void serve(Map<RankId, byte[]> payloads);
 
+    /** From now on, answers questions about held requests from {@code book}. */
+    void answerHolds(HoldBook book);
+
     /** Frees the port. Idempotent. */
     @Override
     void close();

@@ -6,7 +6,6 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -22,18 +21,27 @@ final class SideChannelClient implements HandshakeClient {
     }
 
     @Override
-    public List<byte[]> fetch(SideChannelAddress address, List<RankId> ranks) {
+    public HandshakeAnswers ask(
+            SideChannelAddress address, List<RankId> ranks, List<String> requestIds) {
         long deadlineNanos = System.nanoTime() + timeout.toNanos();
         try (ZmtpConnection connection =
                 new ZmtpConnection(connect(address, deadlineNanos), HandshakePayload.MAX_BYTES)) {
             connection.setDeadline(deadlineNanos);
             connection.open("REQ");
-            List<byte[]> payloads = new ArrayList<>();
+            HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
             for (RankId rank : ranks) {
-                connection.send(List.of(new byte[0], HandshakeRequest.encode(rank)));
-                payloads.add(payload(connection.receive()));
+                long sentNanos = System.nanoTime();
+                List<byte[]> reply = exchange(connection, HandshakeRequest.encode(rank));
+                answers.addPayload(reply.get(1), reply.get(2), sentNanos, System.nanoTime());
             }
-            return payloads;
+            if (answers.takesHoldQuestions()) {
+                for (String id : requestIds) {
+                    long sentNanos = System.nanoTime();
+                    List<byte[]> reply = exchange(connection, HoldQuestion.encode(id));
+                    answers.addHold(id, reply.get(1), sentNanos);
+                }
+            }
+            return answers.answers();
         } catch (SocketTimeoutException e) {
             throw new ConnectorException(
                     "handshake with "
@@ -47,14 +55,18 @@ final class SideChannelClient implements HandshakeClient {
         }
     }
 
-    private static byte[] payload(@Nullable List<byte[]> reply) {
+    /** Asks, and returns empty delimiter, answer and timestamp. */
+    private static List<byte[]> exchange(ZmtpConnection connection, byte[] question)
+            throws IOException {
+        connection.send(List.of(new byte[0], question));
+        @Nullable List<byte[]> reply = connection.receive();
         if (reply == null || reply.size() != 3 || reply.getFirst().length != 0) {
             throw new WireException(
                     "handshake reply: "
                             + (reply == null ? "end of stream" : reply.size() - 1 + " frames")
                             + ", not payload and timestamp");
         }
-        return reply.get(1);
+        return reply;
     }
 
     /** Tries all addresses of the host in turn. */

@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The answering end of the side channel, which a ZeroMQ ROUTER is to its peers. It serves what was
@@ -26,7 +27,7 @@ import java.util.function.LongSupplier;
 final class SideChannelListener implements SideChannel {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
     private static final int MAX_CONNECTIONS = 256;
-    private static final int MAX_MESSAGE_BYTES = 256;
+    private static final int MAX_MESSAGE_BYTES = 1_024;
     private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
@@ -37,6 +38,7 @@ final class SideChannelListener implements SideChannel {
     private final Thread acceptor;
     private final Set<Socket> connections = new LinkedHashSet<>();
     private volatile Map<RankId, byte[]> payloads = Map.of();
+    private volatile @Nullable HoldBook holds;
 
     /**
      * Binds and starts to answer.
@@ -60,6 +62,11 @@ final class SideChannelListener implements SideChannel {
     @Override
     public void serve(Map<RankId, byte[]> newPayloads) {
         payloads = Map.copyOf(newPayloads);
+    }
+
+    @Override
+    public void answerHolds(HoldBook book) {
+        holds = book;
     }
 
     @Override
@@ -152,12 +159,12 @@ final class SideChannelListener implements SideChannel {
     }
 
     private void answer(ZmtpConnection connection, List<byte[]> message) throws IOException {
-        RankId rank;
+        byte[] answer;
         try {
             if (message.size() != 2 || message.getFirst().length != 0) {
                 throw new WireException(message.size() + " frames, or no empty delimiter");
             }
-            rank = HandshakeRequest.decode(message.get(1));
+            answer = answer(message.get(1));
         } catch (WireException e) {
             LOG.log(
                     System.Logger.Level.DEBUG,
@@ -165,15 +172,23 @@ final class SideChannelListener implements SideChannel {
                     e.getMessage());
             return;
         }
+        byte[] timestamp = new WireWriter().float64(nanoClock.getAsLong() / 1e9).bytes();
+        connection.send(List.of(new byte[0], answer, timestamp));
+    }
+
+    private byte[] answer(byte[] question) {
+        HoldBook book = holds;
+        String requestId = book == null ? null : HoldQuestion.decode(question);
+        if (book != null && requestId != null) {
+            return book.answer(requestId);
+        }
+        RankId rank = HandshakeRequest.decode(question);
         Map<RankId, byte[]> served = payloads;
         byte[] payload = served.get(rank);
-        if (payload == null) {
-            payload =
-                    HandshakePayload.refusal(
-                            served.isEmpty() ? "its KV cache is asleep" : "it has no " + rank);
-        }
-        byte[] timestamp = new WireWriter().float64(nanoClock.getAsLong() / 1e9).bytes();
-        connection.send(List.of(new byte[0], payload, timestamp));
+        return payload != null
+                ? payload
+                : HandshakePayload.refusal(
+                        served.isEmpty() ? "its KV cache is asleep" : "it has no " + rank);
     }
 
     private static void closeQuietly(AutoCloseable closeable) {

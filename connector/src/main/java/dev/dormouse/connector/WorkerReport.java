@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -7,25 +8,46 @@ import java.util.Set;
  *
  * @param finishedSending requests of this engine whose held blocks may be freed: read by all
  *     readers, or their lease ran out
+ * @param renewedSending held requests that a reader has renewed, and until when they are held now,
+ *     in seconds of the scheduler's clock
  * @param finishedReceiving requests whose read ended, well or not; their blocks are no longer
  *     touched by any transfer
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable
+ * @param abandonedReceiving requests whose read has failed, while a transfer may still write their
+ *     blocks: they appear in {@code finishedReceiving} once none can
  * @param statistics counts and samples since the last report
  */
 public record WorkerReport(
         Set<String> finishedSending,
+        Map<String, Double> renewedSending,
         Set<String> finishedReceiving,
         Set<String> failedReceiving,
+        Set<String> abandonedReceiving,
         TransferStatistics statistics) {
+    /** A report in which nothing was renewed and nothing abandoned. */
+    public WorkerReport(
+            Set<String> finishedSending,
+            Set<String> finishedReceiving,
+            Set<String> failedReceiving,
+            TransferStatistics statistics) {
+        this(finishedSending, Map.of(), finishedReceiving, failedReceiving, Set.of(), statistics);
+    }
+
     /** Copies the sets. */
     public WorkerReport {
         finishedSending = Set.copyOf(finishedSending);
+        renewedSending = Map.copyOf(renewedSending);
         finishedReceiving = Set.copyOf(finishedReceiving);
         failedReceiving = Set.copyOf(failedReceiving);
+        abandonedReceiving = Set.copyOf(abandonedReceiving);
     }
 
     /** True if nothing ended and nothing was counted. */
     public boolean isEmpty() {
-        return finishedSending.isEmpty() && finishedReceiving.isEmpty() && statistics.isEmpty();
+        return finishedSending.isEmpty()
+                && renewedSending.isEmpty()
+                && finishedReceiving.isEmpty()
+                && abandonedReceiving.isEmpty()
+                && statistics.isEmpty();
     }
 }

@@ -53,7 +53,6 @@ final class ConnectorConfigTest {
         assertThat(config.advertisedHost()).isEqualTo("localhost");
         assertThat(config.sideChannelPort()).isEqualTo(5600);
         assertThat(config.leaseDuration()).isEqualTo(Duration.ofSeconds(30));
-        assertThat(config.heartbeatInterval()).isEqualTo(Duration.ofSeconds(5));
         assertThat(config.leaseExtension()).isEqualTo(Duration.ofSeconds(20));
         assertThat(config.handshakeTimeout()).isEqualTo(Duration.ofSeconds(5));
         assertThat(config.engineTtl()).isEqualTo(Duration.ofHours(1));

@@ -12,7 +12,8 @@ import org.junit.jupiter.api.Test;
 /** Parameters that came through clients and routers. */
 final class KvTransferParamsTest {
     private final PullScheduler scheduler =
-            new PullScheduler(Params.config("E").build(), () -> 0, new ModelSideChannels()::open);
+            new PullScheduler(
+                    Params.config("E").build(), 0, () -> 0, new ModelSideChannels(() -> 0)::open);
 
     @Test
     void parametersThatCannotBeUnderstoodAskForNoReadAndSayWhy() {

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.function.LongSupplier;
 
 /**
  * What an engine does to its connector, without an engine: blocks of model memory, a scheduler's
@@ -37,7 +38,7 @@ final class ModelEngine {
         private final ModelTransport transport;
         private final PullWorker worker;
 
-        private Rank(ModelWorld world, ConnectorConfig config, int tpRank) {
+        private Rank(ModelWorld world, ConnectorConfig config, int tpRank, LongSupplier nanoClock) {
             base = memory.allocate(LAYERS * REGION_BYTES);
             transport = world.fabric().open(world.nextAgentName(), memory);
             worker =
@@ -46,9 +47,9 @@ final class ModelEngine {
                             tpRank,
                             transport,
                             new PullWorker.Surroundings(
-                                    world::nanoTime,
+                                    nanoClock,
                                     world::tick,
-                                    world.sideChannels(),
+                                    world.sideChannels().client(nanoClock),
                                     world.handshakes()),
                             () -> {});
         }
@@ -98,17 +99,25 @@ final class ModelEngine {
     private final Set<String> sent = new HashSet<>();
     private final Set<String> received = new HashSet<>();
     private final Set<String> failed = new HashSet<>();
+    private final Set<String> abandoned = new HashSet<>();
     private final Set<String> reading = new HashSet<>();
     private TransferStatistics statistics = TransferStatistics.NONE;
     private Runnable beforeUnmap = () -> {};
     private boolean inStep;
 
-    ModelEngine(ModelWorld world, ConnectorConfig config) {
+    /** An engine whose clock is {@code ahead} of the world's. */
+    ModelEngine(ModelWorld world, ConnectorConfig config, Duration ahead) {
+        LongSupplier nanoClock = () -> world.nanoTime() + ahead.toNanos();
         this.world = world;
         this.config = config;
-        this.scheduler = new PullScheduler(config, world::nanoTime, world.sideChannels()::open);
+        this.scheduler =
+                new PullScheduler(
+                        config,
+                        0,
+                        nanoClock,
+                        address -> world.sideChannels().open(address, nanoClock));
         for (int rank = 0; rank < config.tpSize(); rank++) {
-            ranks.add(new Rank(world, config, rank));
+            ranks.add(new Rank(world, config, rank, nanoClock));
         }
         this.reports = new RankReports(config.tpSize());
     }
@@ -162,6 +171,7 @@ final class ModelEngine {
             sent.addAll(report.finishedSending());
             received.addAll(report.finishedReceiving());
             failed.addAll(report.failedReceiving());
+            abandoned.addAll(report.abandonedReceiving());
             reading.removeAll(report.finishedReceiving());
             statistics = statistics.plus(report.statistics());
         } finally {
@@ -288,6 +298,11 @@ final class ModelEngine {
 
     Set<String> failed() {
         return failed;
+    }
+
+    /** Requests whose read has failed before its blocks were free. */
+    Set<String> abandoned() {
+        return abandoned;
     }
 
     TransferStatistics statistics() {

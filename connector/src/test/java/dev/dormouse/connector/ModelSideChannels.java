@@ -1,23 +1,37 @@
 package dev.dormouse.connector;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 
 /** All side channels of a model world, without sockets. */
 final class ModelSideChannels implements HandshakeClient {
     private final Map<SideChannelAddress, Map<RankId, byte[]>> served = new HashMap<>();
+    private final Map<SideChannelAddress, LongSupplier> clocks = new HashMap<>();
+    private final Map<SideChannelAddress, HoldBook> books = new HashMap<>();
+    private final LongSupplier worldClock;
+    private int holdQuestions;
     private int nextPort = 40_000;
     private int fetches;
 
+    ModelSideChannels(LongSupplier worldClock) {
+        this.worldClock = worldClock;
+    }
+
     SideChannel open(SideChannelAddress wanted) {
+        return open(wanted, worldClock);
+    }
+
+    /** Opens one whose engine has a clock of its own. */
+    SideChannel open(SideChannelAddress wanted, LongSupplier clock) {
         SideChannelAddress address =
                 new SideChannelAddress(
                         wanted.host(), wanted.port() == 0 ? nextPort++ : wanted.port());
         if (served.putIfAbsent(address, Map.of()) != null) {
             throw new SideChannelException("taken: " + address, new IllegalStateException());
         }
+        clocks.put(address, clock);
         return new SideChannel() {
             @Override
             public int port() {
@@ -30,8 +44,14 @@ final class ModelSideChannels implements HandshakeClient {
             }
 
             @Override
+            public void answerHolds(HoldBook book) {
+                books.put(address, book);
+            }
+
+            @Override
             public void close() {
                 served.remove(address);
+                books.remove(address);
             }
         };
     }
@@ -39,6 +59,11 @@ final class ModelSideChannels implements HandshakeClient {
     /** How often a side channel was asked. */
     int fetches() {
         return fetches;
+    }
+
+    /** How often a holder was asked about a request. */
+    int holdQuestions() {
+        return holdQuestions;
     }
 
     /** Lets an address answer whatever a test wants. */
@@ -52,18 +77,46 @@ final class ModelSideChannels implements HandshakeClient {
     }
 
     @Override
-    public List<byte[]> fetch(SideChannelAddress address, List<RankId> ranks) {
+    public HandshakeAnswers ask(
+            SideChannelAddress address, List<RankId> ranks, List<String> requestIds) {
+        return ask(address, ranks, requestIds, worldClock);
+    }
+
+    /** The asking end of an engine with a clock of its own. */
+    HandshakeClient client(LongSupplier clock) {
+        return (address, ranks, requestIds) -> ask(address, ranks, requestIds, clock);
+    }
+
+    private HandshakeAnswers ask(
+            SideChannelAddress address,
+            List<RankId> ranks,
+            List<String> requestIds,
+            LongSupplier clock) {
         fetches++;
         Map<RankId, byte[]> payloads = served.get(address);
         if (payloads == null) {
             throw new ConnectorException("handshake with " + address + ": connection refused");
         }
-        List<byte[]> answers = new ArrayList<>();
+        HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
+        byte[] timestamp =
+                new WireWriter()
+                        .float64(clocks.getOrDefault(address, worldClock).getAsLong() / 1e9)
+                        .bytes();
+        long nowNanos = clock.getAsLong();
         for (RankId rank : ranks) {
-            answers.add(
-                    payloads.getOrDefault(
-                            rank, HandshakePayload.refusal("its KV cache is asleep")));
+            answers.addPayload(
+                    payloads.getOrDefault(rank, HandshakePayload.refusal("its KV cache is asleep")),
+                    timestamp,
+                    nowNanos,
+                    nowNanos);
         }
-        return answers;
+        HoldBook book = books.get(address);
+        if (book != null && answers.takesHoldQuestions()) {
+            for (String id : requestIds) {
+                holdQuestions++;
+                answers.addHold(id, book.answer(id), nowNanos);
+            }
+        }
+        return answers.answers();
     }
 }

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelFabric;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,12 +14,21 @@ final class ModelWorld {
     private static final long TICK_NANOS = Duration.ofMillis(1).toNanos();
     private static final int MAX_TICKS = 2_000;
 
-    private final ModelFabric fabric = new ModelFabric(this::nanoTime);
-    private final ModelSideChannels sideChannels = new ModelSideChannels();
+    private final ModelFabric fabric;
+    private final ModelSideChannels sideChannels = new ModelSideChannels(this::nanoTime);
     private final ModelExecutor handshakes = new ModelExecutor();
     private final List<ModelEngine> engines = new ArrayList<>();
     private long nowNanos = 1_000_000_000L;
     private int agents;
+
+    /** A world whose network is like RDMA. */
+    ModelWorld() {
+        this(Addressing.PAGES);
+    }
+
+    ModelWorld(Addressing addressing) {
+        fabric = new ModelFabric(this::nanoTime, addressing);
+    }
 
     long nanoTime() {
         return nowNanos;
@@ -47,7 +57,12 @@ final class ModelWorld {
 
     /** Starts an engine. */
     ModelEngine start(ConnectorConfig.Builder config) {
-        ModelEngine engine = new ModelEngine(this, config.build());
+        return start(config, Duration.ZERO);
+    }
+
+    /** Starts an engine whose clock is ahead of the world's. */
+    ModelEngine start(ConnectorConfig.Builder config, Duration ahead) {
+        ModelEngine engine = new ModelEngine(this, config.build(), ahead);
         engines.add(engine);
         engine.start();
         return engine;

@@ -90,7 +90,7 @@ final class PeerIdentityTest {
                 FetchedEngine.decode(
                         "W",
                         wide.address(),
-                        List.of(served(wide, 0), before),
+                        new HandshakeAnswers(List.of(served(wide, 0), before), null, Map.of()),
                         0,
                         wide.config(),
                         d.rank().regions());

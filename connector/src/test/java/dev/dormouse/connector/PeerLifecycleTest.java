@@ -69,13 +69,14 @@ final class PeerLifecycleTest {
         pair.assertTransfers(1);
         d.rank().transport().faults().setReadDelay(Duration.ofMillis(10));
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
+        KvTransferParams next = pair.p().prefill("p2", 8, new int[] {6, 7}, 2);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
         world.tick();
         pair.p().kill();
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
         assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
-        pair.assertFails(params);
+        pair.assertFails(next);
         assertThat(d.statistics().failedHandshakes()).isEqualTo(1);
     }
 
@@ -120,14 +121,14 @@ final class PeerLifecycleTest {
         world.elapse(d.config().engineTtl().minusSeconds(10));
         world.settle();
         assertThat(d.rank().transport().counts().peers()).isEqualTo(1);
-        d.rank().transport().faults().setReadDelay(Duration.ofMinutes(1));
+        d.rank().transport().faults().setReadDelay(Duration.ofSeconds(20));
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
         world.tick();
-        world.elapse(Duration.ofSeconds(50));
+        world.elapse(Duration.ofSeconds(15));
         world.tick();
         assertThat(d.rank().transport().counts().peers()).as("a read is in flight").isEqualTo(1);
-        world.elapse(Duration.ofSeconds(20));
+        world.elapse(Duration.ofSeconds(5));
         world.settle();
         assertThat(d.failed()).isEmpty();
         world.elapse(d.config().engineTtl());
@@ -157,6 +158,28 @@ final class PeerLifecycleTest {
         lenient.decode("l", 8, other.prefill("o2", 8, ModelPair.P_BLOCKS, 5), ModelPair.D_BLOCKS);
         world.settle();
         assertThat(lenient.holds(ModelPair.D_BLOCKS, 5)).as("unless that is not enforced").isTrue();
+    }
+
+    @Test
+    void aPeerThatCannotBeDroppedIsDroppedLaterAndLoadedAgain() {
+        pair.assertTransfers(1);
+        pair.p().sleep();
+        pair.p().wake();
+        d.rank().transport().faults().failPeerCloses(1);
+        pair.assertTransfers(2);
+        assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 2, 1, 0));
+    }
+
+    @Test
+    void aFailedDropKeepsNothingElse() {
+        pair.assertTransfers(1);
+        d.rank().transport().faults().failListCloses(1);
+        pair.p().kill();
+        d.rank().transport().disconnectPeers();
+        d.decode("late", ModelPair.TOKENS, Params.remote(_ -> {}), ModelPair.D_BLOCKS);
+        world.settle();
+        d.rank().worker().releaseKvCaches(Duration.ofSeconds(1));
+        assertThat(d.rank().transport().counts()).isEqualTo(ModelCounts.NONE);
     }
 
     @Test
@@ -233,7 +256,7 @@ final class PeerLifecycleTest {
             world.tick();
         }
         assertThat(d.received()).doesNotContain("stuck", "waits");
-        world.elapse(d.config().readTimeout());
+        d.rank().transport().failStuckReads();
         world.settle();
         assertThat(d.failed()).containsExactly("stuck");
         assertThat(d.holds(others, 3)).isTrue();

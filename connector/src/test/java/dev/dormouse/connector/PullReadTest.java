@@ -166,7 +166,7 @@ final class PullReadTest {
         world.settle();
         assertThat(wideD.received()).containsExactly("d1");
         assertThat(wideD.failed()).containsExactly("d1");
-        assertThat(wideP.sent()).as("one rank has not read").isEmpty();
+        assertThat(wideP.sent()).as("the failed rank says so").containsExactly("p1");
     }
 
     @Test
@@ -191,8 +191,9 @@ final class PullReadTest {
         assertThat(d.failed()).doesNotContain("good");
         assertThat(d.holds(new int[] {1}, 2)).isTrue();
         assertThat(p.sent())
-                .as("a failed read frees nothing at the holder")
-                .containsExactly("good");
+                .as("a read that has failed is not needed any more")
+                .containsExactlyInAnyOrder("bad0", "bad1", "bad2", "bad3", "good");
+        assertThat(p.statistics().notificationsAfterExpiry()).as("told once each").isZero();
         assertThat(d.rank().transport().counts().transfers()).isZero();
     }
 
@@ -206,9 +207,33 @@ final class PullReadTest {
         }
         assertThat(d.received()).isEmpty();
         world.elapse(d.config().readTimeout());
+        world.tick();
+        assertThat(d.abandoned()).as("the request fails at the limit").containsExactly("d1");
+        assertThat(d.received()).as("its blocks are not free yet").isEmpty();
+        d.rank().transport().failStuckReads();
         world.settle();
+        assertThat(d.received()).containsExactly("d1");
         assertThat(d.failed()).containsExactly("d1");
         assertThat(d.rank().transport().counts().transfers()).isZero();
+    }
+
+    @Test
+    void whoWaitsBehindAStuckReadIsNotHeldUpWithoutLimit() {
+        d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
+        d.decode("stuck", 4, p.prefill("p1", 4, new int[] {0}, 1), new int[] {0});
+        for (int i = 0; i < 10; i++) {
+            world.tick();
+        }
+        p.publish();
+        d.decode("waits", 4, p.prefill("p2", 4, new int[] {1}, 2), new int[] {1});
+        world.tick();
+        world.elapse(d.config().readTimeout());
+        world.tick();
+        assertThat(d.abandoned()).containsExactly("stuck");
+        assertThat(d.received()).isEmpty();
+        world.elapse(d.config().handshakeTimeout());
+        world.tick();
+        assertThat(d.failed()).containsExactly("waits");
     }
 
     @Test
@@ -345,9 +370,9 @@ final class PullReadTest {
         HandOver _ = p.scheduler().onFinished(request, FinishKind.LENGTH, new int[] {0}, 4);
         inject("p1:1");
         WorkerReport early = p.rank().worker().poll();
-        assertThat(early.finishedSending()).containsExactly("p1");
-        p.scheduler().onReport(early);
+        assertThat(early.finishedSending()).as("its lease comes with the next step").isEmpty();
         world.settle();
+        assertThat(p.sent()).containsExactly("p1");
         world.elapse(Duration.ofMinutes(1));
         world.settle();
         assertThat(p.statistics().expiredRequests()).isZero();

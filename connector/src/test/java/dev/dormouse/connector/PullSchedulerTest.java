@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** The scheduler's half by itself. */
@@ -19,9 +20,9 @@ final class PullSchedulerTest {
     private static final TransferStatistics NONE = TransferStatistics.NONE;
 
     private long nowNanos = 10_000_000_000L;
-    private final ModelSideChannels sideChannels = new ModelSideChannels();
+    private final ModelSideChannels sideChannels = new ModelSideChannels(() -> 0);
     private final PullScheduler scheduler =
-            new PullScheduler(Params.config("E").build(), () -> nowNanos, sideChannels::open);
+            new PullScheduler(Params.config("E").build(), 0, () -> nowNanos, sideChannels::open);
 
     @Test
     void aFinishedPrefillReturnsAllParametersOfTheProtocol() {
@@ -39,6 +40,8 @@ final class PullSchedulerTest {
                                 + "\"remote_num_tokens\":10,\"remote_blocks_expiry_time\":null,"
                                 + "\"remote_registration_generation\":1,"
                                 + "\"remote_registration_epoch\":1,\"remote_instance_id\":\"i\","
+                                + "\"remote_lease_deadline\":40.0,\"remote_lease_seconds\":30.0,"
+                                + "\"remote_prompt_tokens\":10,"
                                 + "\"transfer_mode\":\"pull\"}");
         ConnectorStep step = scheduler.step();
         assertThat(step.inBatch()).containsExactly("r1");
@@ -116,16 +119,44 @@ final class PullSchedulerTest {
 
     @Test
     void noMoreIsReadThanTheHolderHas() {
-        ConnectorRequest longer = new ConnectorRequest("d1", 40, Params.remote(_ -> {}));
-        assertThat(scheduler.externalTokens(longer, 0)).as("remote_num_tokens").isEqualTo(10);
         ConnectorRequest unsaid =
                 new ConnectorRequest(
                         "d2", 40, Params.remote(json -> json.remove("remote_num_tokens")));
         assertThat(scheduler.externalTokens(unsaid, 0)).as("three blocks").isEqualTo(12);
         ConnectorRequest lying =
                 new ConnectorRequest(
-                        "d3", 40, Params.remote(json -> json.put("remote_num_tokens", 4000)));
+                        "d3", 4000, Params.remote(json -> json.put("remote_num_tokens", 4000)));
         assertThat(scheduler.externalTokens(lying, 0)).isEqualTo(12);
+    }
+
+    @Test
+    void aPromptOfAnotherLengthIsNotReadButFailsAndItsHolderIsTold() {
+        for (int length : new int[] {8, 40}) {
+            ConnectorRequest other =
+                    new ConnectorRequest("d" + length, length, Params.remote(_ -> {}));
+            assertThat(scheduler.externalTokens(other, 0)).isEqualTo(length);
+            scheduler.onAllocated(other, IntStream.range(0, 10).toArray(), 0, length);
+            assertThat(scheduler.step().reads())
+                    .anySatisfy(
+                            order -> {
+                                assertThat(String.valueOf(order.refusal()))
+                                        .contains("had 10 at", "has " + length + " tokens");
+                                assertThat(order.awaited()).isTrue();
+                            })
+                    .anySatisfy(order -> assertThat(order.localBlocks()).isEmpty())
+                    .hasSize(2);
+        }
+        KvTransferParams generatedMore =
+                Params.remote(
+                        json -> {
+                            json.put("remote_num_tokens", 12);
+                            json.put("remote_prompt_tokens", 10);
+                        });
+        ConnectorRequest same = new ConnectorRequest("same", 10, generatedMore);
+        scheduler.onAllocated(same, new int[] {1, 2, 3}, 0, 10);
+        assertThat(scheduler.step().reads())
+                .extracting(ReadOrder::refusal)
+                .containsExactly((String) null);
     }
 
     @Test
@@ -164,6 +195,7 @@ final class PullSchedulerTest {
                                     .add(9)
                                     .add(5);
                             json.put("remote_num_tokens", 16);
+                            json.put("remote_prompt_tokens", 10);
                         });
         ConnectorRequest request = new ConnectorRequest("d1", 10, more);
         scheduler.onAllocated(request, new int[] {11, 12, 13}, 4, 6);
@@ -239,15 +271,13 @@ final class PullSchedulerTest {
         for (Duration lease :
                 List.of(Duration.ofNanos(1), Duration.ofMillis(600), Duration.ofSeconds(1))) {
             ConnectorConfig config = Params.config("S").leaseDuration(lease).build();
-            assertThat(config.heartbeatInterval()).isLessThan(lease);
             assertThat(config.leaseExtension()).isLessThan(lease);
-            PullScheduler brief = new PullScheduler(config, () -> nowNanos, sideChannels::open);
+            PullScheduler brief = new PullScheduler(config, 0, () -> nowNanos, sideChannels::open);
             brief.onArrival(new ConnectorRequest("d1", 10, Params.remote(_ -> {})));
             assertThat(brief.step().heartbeats()).hasSize(1);
             nowNanos += lease.toNanos();
             assertThat(brief.step().heartbeats()).hasSize(1);
         }
-        assertThat(Params.config("S").build().heartbeatInterval()).isEqualTo(Duration.ofSeconds(5));
         assertThat(Params.config("S").build().leaseExtension()).isEqualTo(Duration.ofSeconds(20));
     }
 
@@ -255,7 +285,10 @@ final class PullSchedulerTest {
     void everyPublishRaisesTheEpochByOneAndStampsItOnAllRanks() {
         PullScheduler wide =
                 new PullScheduler(
-                        Params.config("E").tpSize(2).build(), () -> nowNanos, sideChannels::open);
+                        Params.config("E").tpSize(2).build(),
+                        0,
+                        () -> nowNanos,
+                        sideChannels::open);
         assertThat(wide.epoch()).isZero();
         assertThat(wide.sideChannelPort()).isZero();
         for (int epoch = 1; epoch < 4; epoch++) {
@@ -284,7 +317,10 @@ final class PullSchedulerTest {
     void payloadsThatAreNotOnePerRankAreRefusedAndChangeNothing() {
         PullScheduler wide =
                 new PullScheduler(
-                        Params.config("E").tpSize(2).build(), () -> nowNanos, sideChannels::open);
+                        Params.config("E").tpSize(2).build(),
+                        0,
+                        () -> nowNanos,
+                        sideChannels::open);
         for (List<RankPayload> bad :
                 List.of(
                         List.<RankPayload>of(),
@@ -302,11 +338,13 @@ final class PullSchedulerTest {
         PullScheduler first =
                 new PullScheduler(
                         Params.config("A").sideChannelPort(5600).build(),
+                        0,
                         () -> nowNanos,
                         sideChannels::open);
         PullScheduler second =
                 new PullScheduler(
                         Params.config("B").sideChannelPort(5600).build(),
+                        0,
                         () -> nowNanos,
                         sideChannels::open);
         first.publish(List.of(payload("A", 0)));

@@ -15,44 +15,52 @@ final class RegistrationIdentityTest {
 
     @Test
     void theSameRegistrationIsRead() {
-        assertThat(OURS.judge(request("a", 5), false)).isEqualTo(READ);
-        assertThat(VLLMS.judge(request(null, 5), false)).isEqualTo(READ);
+        assertThat(OURS.judge(request("a", 5), false, false)).isEqualTo(READ);
+        assertThat(VLLMS.judge(request(null, 5), false, false)).isEqualTo(READ);
     }
 
     @Test
     void anOlderOneIsStaleWithoutAQuestion() {
-        assertThat(OURS.judge(request("a", 4), false)).isEqualTo(STALE);
-        assertThat(VLLMS.judge(request(null, 4), false)).isEqualTo(STALE);
+        assertThat(OURS.judge(request("a", 4), false, false)).isEqualTo(STALE);
+        assertThat(VLLMS.judge(request(null, 4), false, false)).isEqualTo(STALE);
     }
 
     @Test
     void aNewerOneIsAskedForAndStaleIfThePeerDoesNotKnowIt() {
-        assertThat(OURS.judge(request("a", 6), false)).isEqualTo(ASK);
-        assertThat(OURS.judge(request("a", 6), true)).isEqualTo(STALE);
-        assertThat(VLLMS.judge(request(null, 6), false)).isEqualTo(ASK);
+        assertThat(OURS.judge(request("a", 6), false, false)).isEqualTo(ASK);
+        assertThat(OURS.judge(request("a", 6), true, false)).isEqualTo(STALE);
+        assertThat(VLLMS.judge(request(null, 6), false, false)).isEqualTo(ASK);
     }
 
     @Test
     void anotherProcessIsAskedForWhateverItsEpoch() {
         for (long epoch : new long[] {0, 4, 5, 6}) {
-            assertThat(OURS.judge(request("b", epoch), false)).isEqualTo(ASK);
-            assertThat(OURS.judge(request("b", epoch), true)).isEqualTo(STALE);
+            assertThat(OURS.judge(request("b", epoch), false, false)).isEqualTo(ASK);
+            assertThat(OURS.judge(request("b", epoch), true, false)).isEqualTo(STALE);
         }
     }
 
     @Test
     void anIncompleteIdentityIsAskedForFirst() {
-        assertThat(OURS.judge(request("a", 0), false)).isEqualTo(ASK);
-        assertThat(OURS.judge(request("a", 0), true)).isEqualTo(READ);
-        assertThat(OURS.judge(request(null, 0), false)).isEqualTo(ASK);
-        assertThat(OURS.judge(request(null, 0), true)).isEqualTo(READ);
-        assertThat(OURS.judge(request(null, 5), false)).isEqualTo(ASK);
-        assertThat(OURS.judge(request(null, 5), true)).isEqualTo(READ);
-        assertThat(OURS.judge(request(null, 4), false)).isEqualTo(ASK);
-        assertThat(OURS.judge(request(null, 4), true)).isEqualTo(STALE);
-        assertThat(OURS.judge(request(null, 6), true)).isEqualTo(STALE);
-        assertThat(VLLMS.judge(request(null, 0), false)).isEqualTo(ASK);
-        assertThat(VLLMS.judge(request(null, 0), true)).isEqualTo(READ);
+        assertThat(OURS.judge(request("a", 0), false, false)).isEqualTo(ASK);
+        assertThat(OURS.judge(request("a", 0), true, true)).isEqualTo(READ);
+        assertThat(OURS.judge(request(null, 0), false, false)).isEqualTo(ASK);
+        assertThat(OURS.judge(request(null, 0), true, true)).isEqualTo(READ);
+        assertThat(OURS.judge(request(null, 5), false, false)).isEqualTo(ASK);
+        assertThat(OURS.judge(request(null, 5), true, true)).isEqualTo(READ);
+        assertThat(OURS.judge(request(null, 4), false, false)).isEqualTo(ASK);
+        assertThat(OURS.judge(request(null, 4), true, true)).isEqualTo(STALE);
+        assertThat(OURS.judge(request(null, 6), true, true)).isEqualTo(STALE);
+        assertThat(VLLMS.judge(request(null, 0), false, false)).isEqualTo(ASK);
+        assertThat(VLLMS.judge(request(null, 0), true, false)).isEqualTo(READ);
+    }
+
+    @Test
+    void anIncompleteIdentityIsReadOnlyIfItsHolderSaysSo() {
+        for (long epoch : new long[] {0, 5}) {
+            assertThat(OURS.judge(request(null, epoch), true, false)).isEqualTo(STALE);
+        }
+        assertThat(OURS.judge(request("a", 0), true, false)).isEqualTo(STALE);
     }
 
     @Test
@@ -66,13 +74,15 @@ final class RegistrationIdentityTest {
     @Test
     void aHandshakeThatStraddledARepublishServesNoRequest() {
         RegistrationIdentity straddled = new RegistrationIdentity("a", 4, 5);
-        assertThat(straddled.judge(request("a", 3), false)).isEqualTo(STALE);
-        assertThat(straddled.judge(request("a", 4), false))
+        assertThat(straddled.judge(request("a", 3), false, false)).isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 4), false, false))
                 .as("some pages are gone")
                 .isEqualTo(STALE);
-        assertThat(straddled.judge(request("a", 5), false)).as("some are old").isEqualTo(ASK);
-        assertThat(straddled.judge(request("a", 5), true)).isEqualTo(STALE);
-        assertThat(straddled.judge(request("a", 0), true)).isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 5), false, false))
+                .as("some are old")
+                .isEqualTo(ASK);
+        assertThat(straddled.judge(request("a", 5), true, false)).isEqualTo(STALE);
+        assertThat(straddled.judge(request("a", 0), true, false)).isEqualTo(STALE);
     }
 
     private static RemoteSource request(@Nullable String instanceId, long epoch) {

@@ -253,6 +253,70 @@ final class SideChannelTest {
     }
 
     @Test
+    void questionsAboutRequestsAreAnsweredOnTheSameConnection() {
+        HoldBook book = new HoldBook("i", () -> 12_345_500_000_000L);
+        book.begin(3);
+        book.hold("held", 12_345_500_000_000L + Duration.ofSeconds(10).toNanos());
+        listener.serve(Map.of(RANK, PAYLOAD));
+        listener.answerHolds(book);
+        long before = System.nanoTime();
+        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("held", "not:held"));
+        HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
+        HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
+        assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
+        assertThat(held.untilNanos() - before).isPositive();
+        assertThat(held.confirms(new RegistrationIdentity("i", 4, 4))).isFalse();
+        assertThat(held.confirms(new RegistrationIdentity("other", 3, 3))).isFalse();
+        assertThat(held.confirms(new RegistrationIdentity("i", 3, 4))).isFalse();
+        assertThat(not.confirms(new RegistrationIdentity("i", 3, 3))).isFalse();
+        ClockOffset clock = Objects.requireNonNull(answers.clock());
+        assertThat(clock.toLocal(12_345.5)).isBetween(before, System.nanoTime());
+    }
+
+    @Test
+    void aPeerThatTellsNoInstanceIsNeverAskedAboutRequests() {
+        byte[] vllms = new HandshakePayload("0".repeat(64), new byte[10], 0, null).encode();
+        listener.serve(Map.of(RANK, vllms));
+        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("r"));
+        assertThat(answers.holds()).isEmpty();
+        assertThat(answers.payloads()).containsExactly(vllms);
+    }
+
+    @Test
+    void aTimestampThatIsNoneIsRefused() throws IOException {
+        byte[] empty = {};
+        for (byte[] timestamp :
+                List.of(
+                        empty,
+                        new WireWriter().integer(5).bytes(),
+                        new WireWriter().float64(Double.NaN).bytes(),
+                        new byte[100])) {
+            try (OtherPeer peer = new OtherPeer(List.of(empty, PAYLOAD, timestamp))) {
+                assertThatExceptionOfType(WireException.class)
+                        .isThrownBy(() -> client.fetch(peer.address(), List.of(RANK)))
+                        .withMessageContaining("timestamp");
+            }
+        }
+    }
+
+    @Test
+    void damagedHoldAnswersAreRefused() {
+        byte[] good = HoldAnswer.encode(3, 5, "i");
+        Seeded.forAll(
+                300,
+                random -> {
+                    byte[] damaged = good.clone();
+                    damaged[random.nextInt(damaged.length)] ^= (byte) (1 << random.nextInt(8));
+                    try {
+                        HoldAnswer answer = HoldAnswer.decode(damaged, 0);
+                        assertThat(answer.instanceId()).isNotNull();
+                    } catch (WireException e) {
+                        assertThat(e).hasMessageContaining("hold answer");
+                    }
+                });
+    }
+
+    @Test
     void hostsThatAreNoNamesAreRefused() {
         for (String host :
                 List.of("", "a b", "127.0.0.1:1;127.0.0.1", "*", "../x", "h\n", "[::1]", "h/x")) {

@@ -221,6 +221,35 @@ final class SleepCycleTest {
     }
 
     @Test
+    void aListThatCannotBeReleasedLeavesTheRankServingAndTheNextSleepReleasesIt() {
+        p.rank().transport().faults().failListCloses(1);
+        assertThatThrownBy(() -> p.rank().worker().releaseKvCaches(LIMIT))
+                .isInstanceOf(TransportException.class);
+        assertThat(p.rank().worker().isReleased()).isFalse();
+        assertTransfers(1);
+        p.sleep();
+        assertThat(p.rank().transport().counts()).isEqualTo(ModelCounts.NONE);
+        p.wake();
+        assertTransfers(2);
+    }
+
+    @Test
+    void aRankThatCannotBuildItsListAgainSaysSoAndIsRestoredLater() {
+        p.rank().transport().faults().failDeregistrations(1);
+        p.rank().transport().faults().failPreparations(1);
+        assertThatThrownBy(() -> p.rank().worker().releaseKvCaches(LIMIT))
+                .isInstanceOf(TransportException.class);
+        assertThat(p.rank().worker().isReleased()).isFalse();
+        assertThatIllegalStateException()
+                .isThrownBy(() -> p.rank().worker().payload())
+                .withMessageContaining("LIST_LOST");
+        p.rank().worker().restoreKvCaches();
+        p.publish();
+        assertTransfers(1);
+        assertThat(p.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
+    }
+
+    @Test
     void aRegistrationThatFailsLeavesTheRankReleasedAndMayBeRepeated() {
         p.sleep();
         p.rank().memory().map(p.rank().address(0, 0), p.regionBytes());

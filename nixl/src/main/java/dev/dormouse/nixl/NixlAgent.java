@@ -151,7 +151,7 @@ public final class NixlAgent implements AutoCloseable {
      * metadata should come from authenticated peers.
      *
      * @param metadata what the peer's {@link #localMetadata()} returned
-     * @throws IllegalStateException when the peer is loaded
+     * @throws PeerLoadedException when the peer is loaded
      * @throws MetadataException when it is malformed or has no backend in common
      * @throws NixlStatusException when NIXL refuses; it may not accept the peer again then
      */

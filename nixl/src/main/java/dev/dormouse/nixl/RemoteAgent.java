@@ -34,8 +34,7 @@ public final class RemoteAgent extends NixlObject {
         AgentMetadata parsed = agent.readMetadata(metadata);
         Optional<RemoteAgent> loaded = agent.remote(parsed.agent());
         if (loaded.isPresent()) {
-            throw new IllegalStateException(
-                    "load remote metadata refused: " + loaded.get() + " is loaded; close it first");
+            throw new PeerLoadedException(loaded.get());
         }
         if (parsed.agent().equals(agent.name())) {
             throw new MetadataException(agent.name(), parsed.agent(), "it is this agent's own");

@@ -8,6 +8,7 @@ import static dev.dormouse.testkit.ContractPair.distinct;
 import static dev.dormouse.testkit.ContractPair.pattern;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -17,6 +18,7 @@ import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.MemoryKind;
+import dev.dormouse.transport.PeerLoadedException;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
@@ -24,6 +26,7 @@ import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -194,8 +197,9 @@ public abstract class KvTransportContract {
     void aLoadedAgentIsNotLoadedOnceMoreAndStaysUsable() {
         RemotePeer peer = pair.load();
         byte[] metadata = owner.transport().metadata();
-        assertThatThrownBy(() -> reader.transport().load(metadata))
-                .isInstanceOf(TransportException.class);
+        assertThatExceptionOfType(PeerLoadedException.class)
+                .isThrownBy(() -> reader.transport().load(metadata))
+                .satisfies(e -> assertThat(e.agentName()).isEqualTo(peer.agentName()));
         pair.assertReads(peer, pattern(1));
         peer.close();
         peer.close();
@@ -290,6 +294,32 @@ public abstract class KvTransportContract {
         assertThatThrownBy(
                         () -> reader.transport().prepareLocal(List.of(pair.row(pair.readerBase))))
                 .isInstanceOf(TransportException.class);
+    }
+
+    @Test
+    void aTransferIsReleasedOnlyWhenItHasEnded() {
+        RemotePeer peer = pair.load();
+        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
+        BlockList remote =
+                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
+        int[] all = IntStream.range(0, BLOCKS).toArray();
+        for (int round = 0; round < 20; round++) {
+            owner.write(pair.ownerBase, pattern(round));
+            Transfer transfer = reader.transport().read(local, all, remote, all, DONE);
+            Await.until(
+                    "release, without a poll",
+                    LIMIT,
+                    () -> {
+                        pair.drive(new ArrayList<>());
+                        return transfer.release();
+                    },
+                    () -> "refused");
+            byte[] arrived = reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES);
+            assertThat(arrived).as("all data are there at the release").isEqualTo(pattern(round));
+        }
+        local.close();
+        remote.close();
+        peer.close();
     }
 
     @Test

@@ -84,6 +84,7 @@ final class ModelBlockList implements BlockList {
                 throw new IllegalStateException(
                         "release list: " + transfers + " transfers still use it");
             }
+            owner.faults().beforeListClose();
             closed = true;
             registrations.forEach(registration -> registration.addList(-1));
             if (peer != null) {

@@ -8,21 +8,28 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The network between {@link ModelTransport}s, with the semantics of RDMA: a read names a key, the
- * key names a registration, and the registration holds the <em>pages</em> that lay under the range
- * when it was made.
+ * The network between {@link ModelTransport}s. By default it has the semantics of RDMA: a read
+ * names a key, the key names a registration, and the registration holds the <em>pages</em> that lay
+ * under the range when it was made. Others follow addresses, see {@link Addressing}.
  *
  * <p>Thread-safe: its monitor guards all transports, so that engines on several threads can share
  * it. Time comes from outside.
  */
 public final class ModelFabric {
     private final LongSupplier nanoClock;
+    private final Addressing addressing;
     private final Map<String, ModelTransport> agents = new HashMap<>();
     private final AtomicLong identities = new AtomicLong(1);
 
-    /** An empty network; delays are measured with {@code nanoClock}. */
+    /** An empty network like RDMA; delays are measured with {@code nanoClock}. */
     public ModelFabric(LongSupplier nanoClock) {
+        this(nanoClock, Addressing.PAGES);
+    }
+
+    /** An empty network; delays are measured with {@code nanoClock}. */
+    public ModelFabric(LongSupplier nanoClock, Addressing addressing) {
         this.nanoClock = nanoClock;
+        this.addressing = addressing;
     }
 
     /** Starts an agent whose registrations take their pages from {@code memory}. */
@@ -50,6 +57,10 @@ public final class ModelFabric {
             throw new IllegalStateException("agent " + toAgent + " does not run");
         }
         to.deliver(message, nanoClock.getAsLong());
+    }
+
+    Addressing addressing() {
+        return addressing;
     }
 
     long nanoTime() {

@@ -11,7 +11,7 @@ public sealed interface ModelFault {
     /** The read fails after half of its blocks have arrived. */
     record FailHalfWay() implements ModelFault {}
 
-    /** The read stays in progress until it is released. */
+    /** The read stays in progress, and cannot be released, as long as its peer's process lives. */
     record NeverComplete() implements ModelFault {}
 
     /**

@@ -16,6 +16,9 @@ public final class ModelFaults {
     private int failingRegistrations;
     private int failingDeregistrations;
     private int failingLoads;
+    private int failingPreparations;
+    private int failingListCloses;
+    private int failingPeerCloses;
 
     /** Nothing goes wrong; {@code monitor} guards the transport, too. */
     ModelFaults(Object monitor) {
@@ -75,6 +78,48 @@ public final class ModelFaults {
     public void failLoads(int times) {
         synchronized (monitor) {
             failingLoads = times;
+        }
+    }
+
+    /** The next {@code times} lists cannot be prepared. */
+    public void failPreparations(int times) {
+        synchronized (monitor) {
+            failingPreparations = times;
+        }
+    }
+
+    /** The next {@code times} lists that are closed stay open. */
+    public void failListCloses(int times) {
+        synchronized (monitor) {
+            failingListCloses = times;
+        }
+    }
+
+    /** The next {@code times} peers that are closed stay loaded. */
+    public void failPeerCloses(int times) {
+        synchronized (monitor) {
+            failingPeerCloses = times;
+        }
+    }
+
+    void beforePreparation() {
+        if (failingPreparations > 0) {
+            failingPreparations--;
+            throw new TransportException("prepare: injected fault");
+        }
+    }
+
+    void beforeListClose() {
+        if (failingListCloses > 0) {
+            failingListCloses--;
+            throw new TransportException("release list: injected fault; it stays");
+        }
+    }
+
+    void beforePeerClose() {
+        if (failingPeerCloses > 0) {
+            failingPeerCloses--;
+            throw new TransportException("drop peer: injected fault; it stays loaded");
         }
     }
 

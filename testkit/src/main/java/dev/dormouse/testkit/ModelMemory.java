@@ -123,6 +123,26 @@ public final class ModelMemory {
         return bytes;
     }
 
+    /** Reads as another process does that names addresses: a missing page is all zeros. */
+    synchronized byte[] readFromOutside(long address, int lengthBytes) {
+        byte[] bytes = new byte[lengthBytes];
+        for (int i = 0; i < lengthBytes; i++) {
+            Page page = table.get((address + i) / pageBytes);
+            bytes[i] = page == null ? 0 : page.bytes[(int) ((address + i) % pageBytes)];
+        }
+        return bytes;
+    }
+
+    /** Writes as the kernel does for another process's data: what has no page is lost. */
+    synchronized void writeFromOutside(long address, byte[] bytes) {
+        for (int i = 0; i < bytes.length; i++) {
+            Page page = table.get((address + i) / pageBytes);
+            if (page != null) {
+                page.bytes[(int) ((address + i) % pageBytes)] = bytes[i];
+            }
+        }
+    }
+
     /** Bytes of all pages that exist: the mapped ones, and unmapped ones that are still pinned. */
     public synchronized long residentBytes() {
         return (long) (table.size() + orphans.size()) * pageBytes;

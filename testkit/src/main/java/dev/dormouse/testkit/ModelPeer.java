@@ -48,6 +48,11 @@ final class ModelPeer implements RemotePeer {
         return found;
     }
 
+    /** True if its process runs, connected or not. */
+    boolean isAlive() {
+        return owner.fabric().find(agentName, incarnation) != null;
+    }
+
     void disconnect() {
         connected = false;
     }
@@ -82,6 +87,7 @@ final class ModelPeer implements RemotePeer {
                 throw new IllegalStateException(
                         "drop peer " + agentName + ": " + lists + " prepared lists still use it");
             }
+            owner.faults().beforePeerClose();
             closed = true;
             owner.forget(this);
         }

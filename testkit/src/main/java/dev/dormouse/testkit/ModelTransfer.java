@@ -17,7 +17,7 @@ final class ModelTransfer implements Transfer {
     private final int[] localIndices;
     private final int[] remoteIndices;
     private final byte[] notification;
-    private final @Nullable ModelFault fault;
+    private @Nullable ModelFault fault;
     private final long postedNanos;
     private final long dueNanos;
     private TransferState state = new TransferState.InProgress();
@@ -59,7 +59,7 @@ final class ModelTransfer implements Transfer {
                 throw new TransportException("poll: injected fault");
             }
             if (state instanceof TransferState.InProgress
-                    && !(fault instanceof ModelFault.NeverComplete)
+                    && !(fault instanceof ModelFault.NeverComplete && peer.isAlive())
                     && owner.fabric().nanoTime() - dueNanos >= 0) {
                 state = complete();
             }
@@ -73,6 +73,9 @@ final class ModelTransfer implements Transfer {
             if (released) {
                 return true;
             }
+            if (isMoving()) {
+                return false;
+            }
             if (refusals > 0) {
                 refusals--;
                 move(localIndices.length);
@@ -81,6 +84,20 @@ final class ModelTransfer implements Transfer {
             end();
             return true;
         }
+    }
+
+    /** A read that would never complete fails in its next poll. */
+    void giveUp() {
+        if (fault instanceof ModelFault.NeverComplete) {
+            fault = new ModelFault.FailHalfWay();
+        }
+    }
+
+    /** Like NIXL over UCX: what is under way is not cancelled, since its data may still arrive. */
+    private boolean isMoving() {
+        return state instanceof TransferState.InProgress
+                && !(fault instanceof ModelFault.ThrowOnPoll)
+                && poll() instanceof TransferState.InProgress;
     }
 
     /** Ends it unconditionally, as the process's end does. */
@@ -127,7 +144,8 @@ final class ModelTransfer implements Transfer {
             return -1;
         }
         for (int i = 0; i < blocks; i++) {
-            if (target.section(remote.remoteBlock(remoteIndices[i]).key()) == null) {
+            if (!isVirtual()
+                    && target.section(remote.remoteBlock(remoteIndices[i]).key()) == null) {
                 return -1;
             }
         }
@@ -135,11 +153,22 @@ final class ModelTransfer implements Transfer {
         for (int i = 0; i < blocks; i++) {
             ModelBlockList.RemoteBlock from = remote.remoteBlock(remoteIndices[i]);
             ModelBlockList.LocalBlock to = local.localBlock(localIndices[i]);
-            byte[] data = new byte[from.bytes()];
-            Objects.requireNonNull(target.section(from.key())).read(from.address(), data);
-            to.section().write(to.address(), data);
-            bytes += data.length;
+            if (isVirtual()) {
+                owner.memory()
+                        .writeFromOutside(
+                                to.address(),
+                                target.memory().readFromOutside(from.address(), from.bytes()));
+            } else {
+                byte[] data = new byte[from.bytes()];
+                Objects.requireNonNull(target.section(from.key())).read(from.address(), data);
+                to.section().write(to.address(), data);
+            }
+            bytes += from.bytes();
         }
         return bytes;
+    }
+
+    private boolean isVirtual() {
+        return owner.fabric().addressing() == Addressing.VIRTUAL;
     }
 }

@@ -4,6 +4,7 @@ import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.MemoryRange;
+import dev.dormouse.transport.PeerLoadedException;
 import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
@@ -61,6 +62,13 @@ public final class ModelTransport implements KvTransport {
     public void disconnectPeers() {
         synchronized (fabric) {
             peers.values().forEach(ModelPeer::disconnect);
+        }
+    }
+
+    /** Reads that would never complete fail from now on, as when a peer's process ends at last. */
+    public void failStuckReads() {
+        synchronized (fabric) {
+            transfers.forEach(ModelTransfer::giveUp);
         }
     }
 
@@ -126,8 +134,7 @@ public final class ModelTransport implements KvTransport {
             ModelMetadata decoded = ModelMetadata.decode(metadata);
             faults.beforeLoad();
             if (peers.containsKey(decoded.agentName())) {
-                throw new TransportException(
-                        "load peer " + decoded.agentName() + ": loaded already; close it first");
+                throw new PeerLoadedException(decoded.agentName());
             }
             ModelPeer peer =
                     new ModelPeer(
@@ -141,6 +148,7 @@ public final class ModelTransport implements KvTransport {
     public BlockList prepareLocal(List<BlockRow> rows) {
         synchronized (fabric) {
             requireOpen();
+            faults.beforePreparation();
             List<ModelBlockList.LocalBlock> blocks = new ArrayList<>();
             Set<ModelRegistration> used = new LinkedHashSet<>();
             forEachBlock(
@@ -165,6 +173,7 @@ public final class ModelTransport implements KvTransport {
     public BlockList prepareRemote(RemotePeer peer, List<BlockRow> rows) {
         synchronized (fabric) {
             requireOpen();
+            faults.beforePreparation();
             ModelPeer loaded = own(peer);
             List<ModelBlockList.RemoteBlock> blocks = new ArrayList<>();
             forEachBlock(
@@ -251,6 +260,10 @@ public final class ModelTransport implements KvTransport {
                 die();
             }
         }
+    }
+
+    ModelMemory memory() {
+        return memory;
     }
 
     ModelFabric fabric() {

@@ -37,9 +37,10 @@ public interface KvTransport extends AutoCloseable {
      * Loads a peer from its {@link #metadata()}.
      *
      * @param metadata untrusted bytes
-     * @throws TransportException if the bytes are unusable, or a peer of the same agent name is
-     *     loaded: {@link RemotePeer#close() close} that one first. A refusal leaves loaded peers as
-     *     they were.
+     * @throws PeerLoadedException if a peer of the same agent name is loaded: {@link
+     *     RemotePeer#close() close} that one first
+     * @throws TransportException if the bytes are unusable. A refusal leaves loaded peers as they
+     *     were.
      */
     RemotePeer load(byte[] metadata);
 

@@ -81,9 +81,11 @@ final class EngineCore {
         int work = takeCommands();
         emptyLobby();
         if (parts.life().phase() == Phase.FAILED) {
+            takeReportsIfPossible();
             return work + (parts.transitions().advance() ? 1 : 0);
         }
-        boolean exchange = canExchange();
+        // Also asleep: peers go on sending messages, which pile up if nobody takes them.
+        boolean exchange = parts.connector() != null;
         if (exchange) {
             work += takeReports();
         }
@@ -108,18 +110,25 @@ final class EngineCore {
         PEER,
         /** Messages of other engines, some day. */
         CONNECTION,
+        /** The same, while there is no KV cache that they could be about. */
+        LITTLE,
         /** Nothing but messages to the inbox. */
         NOTHING
     }
 
     Expectation expectation() {
-        if (!canExchange()) {
+        if (parts.connector() == null) {
             return Expectation.NOTHING;
+        }
+        if (!canTell()) {
+            return Expectation.LITTLE;
         }
         if (parts.remote().isReading()) {
             return Expectation.READ;
         }
-        return parts.remote().isQuiet() && !parts.transitions().isDraining()
+        return parts.remote().isQuiet()
+                        && parts.remote().quarantinedBlocks() == 0
+                        && !parts.transitions().isDraining()
                 ? Expectation.CONNECTION
                 : Expectation.PEER;
     }
@@ -130,7 +139,7 @@ final class EngineCore {
      */
     void close() {
         Cleanup cleanup = new Cleanup();
-        boolean speaks = opened && canExchange();
+        boolean speaks = opened && canTell();
         cleanup.run(parts.transitions()::close);
         if (parts.connector() != null) {
             cleanup.run(parts.connector()::withdraw);
@@ -173,8 +182,8 @@ final class EngineCore {
         }
     }
 
-    /** True while the loop exchanges messages with other engines. */
-    private boolean canExchange() {
+    /** True while messages to other engines leave: none do that are begun without a KV cache. */
+    private boolean canTell() {
         return parts.connector() != null
                 && parts.coordinator().isMapped(MemoryTag.KV_CACHE)
                 && parts.life().phase() != Phase.FAILED;
@@ -311,7 +320,7 @@ final class EngineCore {
      * other engines cannot leave they would only gather here, and the lease runs out meanwhile.
      */
     private void tellProducer(ConnectorRequest request) {
-        if (canExchange()) {
+        if (canTell()) {
             parts.remote().onRefused(request);
         }
     }
@@ -331,6 +340,20 @@ final class EngineCore {
         parts.statistics().add(merged.statistics());
         parts.scheduler().onReport(merged);
         return 1;
+    }
+
+    /** An engine that has failed serves nobody, but must not drown in messages either. */
+    private void takeReportsIfPossible() {
+        if (parts.connector() == null) {
+            return;
+        }
+        for (Worker worker : parts.workers()) {
+            try {
+                var _ = worker.poll();
+            } catch (RuntimeException e) {
+                LOG.log(Level.DEBUG, "a rank of the failed engine cannot be polled", e);
+            }
+        }
     }
 
     private void giveOrders() {

@@ -13,10 +13,10 @@ import dev.dormouse.model.tokenizer.IncrementalDecoder;
 import dev.dormouse.model.tokenizer.Tokenizer;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.SplittableRandom;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
@@ -32,7 +32,7 @@ public final class Engines {
      * What an engine takes from its surroundings, so that tests can control it.
      *
      * @param nanoClock as {@link System#nanoTime}
-     * @param seeds seeds for sampling
+     * @param seeds seeds for sampling, and ids that nobody can guess
      * @param heapTrimmer gives heap and C heap that nobody needs back to the machine
      */
     record Surroundings(LongSupplier nanoClock, RandomGenerator seeds, Runnable heapTrimmer) {
@@ -40,7 +40,7 @@ public final class Engines {
         static Surroundings real() {
             return new Surroundings(
                     System::nanoTime,
-                    new SplittableRandom(),
+                    new SecureRandom(),
                     () -> {
                         System.gc();
                         Libc.trimHeap();

@@ -23,13 +23,13 @@ final class Intake {
     private final Set<Integer> endTokens;
     private final Supplier<TextDecoder> decoders;
     private final RandomGenerator seeds;
-    private long identities;
+    private long arrivals;
 
     /**
      * Makes sequences for a model.
      *
      * @param decoders a new one for each sequence
-     * @param seeds draws a seed for each request that names none
+     * @param seeds draws a seed for each request that names none, and the end of each id
      */
     Intake(
             EngineConfig config,
@@ -72,7 +72,7 @@ final class Intake {
         return new Sequence(
                 request,
                 identify(request),
-                identities,
+                arrivals++,
                 listener,
                 new Sampler(
                         request.sampling(), request.promptTokens(), endTokens, seeds.nextLong()),
@@ -82,7 +82,8 @@ final class Intake {
 
     /**
      * The request as the connector knows it. Its id begins with the client's, which peers and
-     * routers share, and never comes again.
+     * routers share, and ends like vLLM's with eight random digits, so that nobody who was not told
+     * can speak of it.
      */
     ConnectorRequest identify(GenerationRequest request) {
         String id = request.id();
@@ -90,14 +91,14 @@ final class Intake {
                 id.substring(0, Math.min(id.length(), MAX_ID_LENGTH))
                         .replaceAll("[^A-Za-z0-9._-]", "_");
         return new ConnectorRequest(
-                "%s-%08x".formatted(safe, identities++),
+                "%s-%08x".formatted(safe, seeds.nextInt()),
                 request.promptTokens().size(),
                 request.kvTransferParams());
     }
 
     /** A request that was refused before its id and its prompt were known here. */
     ConnectorRequest identify(KvTransferParams params) {
-        return new ConnectorRequest("declined-%08x".formatted(identities++), 0, params);
+        return new ConnectorRequest("declined-%08x".formatted(seeds.nextInt()), 0, params);
     }
 
     private int outputRoom(GenerationRequest request) {

@@ -33,6 +33,7 @@ final class LocalEngine implements Engine {
     private static final Duration READ_POLL = Duration.ofNanos(200_000);
     private static final Duration PEER_POLL = Duration.ofMillis(2);
     private static final Duration CONNECTION_POLL = Duration.ofMillis(50);
+    private static final Duration ASLEEP_POLL = Duration.ofSeconds(1);
     private static final Duration IDLE = Duration.ofMinutes(1);
 
     private final EngineInfo info;
@@ -267,6 +268,7 @@ final class LocalEngine implements Engine {
             case READ -> READ_POLL;
             case PEER -> PEER_POLL;
             case CONNECTION -> CONNECTION_POLL;
+            case LITTLE -> ASLEEP_POLL;
             case NOTHING -> IDLE;
         };
     }

@@ -28,23 +28,35 @@ import org.jspecify.annotations.Nullable;
 final class RemoteKv {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
+    /** One part in so many of the blocks may be in quarantine before no more reads are made. */
+    private static final int QUARANTINE_SHARE = 4;
+
     private final @Nullable SchedulerConnector connector;
     private final BlockManager blocks;
+    private final int quarantineLimit;
     private final Map<String, Sequence> receiving = new LinkedHashMap<>();
     private final Map<String, BlockTable> endedWhileReceiving = new HashMap<>();
     private final Map<String, BlockTable> held = new HashMap<>();
+    private final Map<String, BlockTable> quarantined = new HashMap<>();
 
     RemoteKv(@Nullable SchedulerConnector connector, BlockManager blocks) {
         this.connector = connector;
         this.blocks = blocks;
+        this.quarantineLimit = Math.max(1, blocks.blocks() / QUARANTINE_SHARE);
     }
 
-    /**
-     * A read that ended.
-     *
-     * @param usable whether its blocks hold what was asked for
-     */
-    record Received(Sequence sequence, boolean usable) {}
+    /** How a read ended for its sequence. */
+    enum Outcome {
+        /** The blocks hold what was asked for. */
+        USABLE,
+        /** They hold nothing. */
+        FAILED,
+        /** They hold nothing, and are not the sequence's any more: a transfer may write them. */
+        QUARANTINED
+    }
+
+    /** A read that ended, as far as its sequence is concerned. */
+    record Received(Sequence sequence, Outcome outcome) {}
 
     /** The engine's ids of what keeps it from being {@linkplain #isQuiet() quiet}. */
     List<String> pendingIds() {
@@ -61,12 +73,20 @@ final class RemoteKv {
         return held.size();
     }
 
-    /** True while a transfer may write blocks of this engine. */
+    /** Blocks that a transfer of a read that failed may still write. */
+    int quarantinedBlocks() {
+        return quarantined.values().stream().mapToInt(BlockTable::size).sum();
+    }
+
+    /** True while a read, or one that has not been given up, may write blocks of this engine. */
     boolean isReading() {
         return !receiving.isEmpty() || !endedWhileReceiving.isEmpty();
     }
 
-    /** True if no other engine has to do with this engine's blocks. */
+    /**
+     * True if no other engine has to do with this engine's blocks, apart from quarantined ones: for
+     * those nobody can say when that ends, so who wants to give the memory back has to try.
+     */
     boolean isQuiet() {
         return !isReading() && held.isEmpty();
     }
@@ -87,7 +107,7 @@ final class RemoteKv {
 
     /** How many tokens of the prompt could be read, beyond those that are here. */
     int externalTokens(Sequence sequence, int localTokens) {
-        return connector != null && sequence.mayReadRemote()
+        return connector != null && sequence.mayReadRemote() && !isQuarantineFull()
                 ? connector.externalTokens(sequence.connectorRequest(), localTokens)
                 : 0;
     }
@@ -140,15 +160,44 @@ final class RemoteKv {
             free(held.remove(id), id, "sent");
         }
         List<Received> ended = new ArrayList<>();
+        for (String id : report.abandonedReceiving()) {
+            @Nullable Sequence sequence = receiving.remove(id);
+            if (sequence != null) {
+                quarantine(id, sequence.giveUpBlocks());
+                ended.add(new Received(sequence, Outcome.QUARANTINED));
+            } else {
+                quarantine(id, endedWhileReceiving.remove(id));
+            }
+        }
         for (String id : report.finishedReceiving()) {
             @Nullable Sequence sequence = receiving.remove(id);
             if (sequence != null) {
-                ended.add(new Received(sequence, !report.failedReceiving().contains(id)));
+                boolean failed = report.failedReceiving().contains(id);
+                ended.add(new Received(sequence, failed ? Outcome.FAILED : Outcome.USABLE));
+            } else if (quarantined.containsKey(id)) {
+                free(quarantined.remove(id), id, "quarantined");
             } else {
                 free(endedWhileReceiving.remove(id), id, "received");
             }
         }
         return ended;
+    }
+
+    private void quarantine(String id, @Nullable BlockTable table) {
+        if (table != null) {
+            quarantined.put(id, table);
+            LOG.log(
+                    Level.WARNING,
+                    "blocks in quarantine request={0} blocks={1} in_all={2}",
+                    id,
+                    table.size(),
+                    quarantinedBlocks());
+        }
+    }
+
+    /** A peer whose reads get stuck must not take all blocks: prompts are computed here then. */
+    private boolean isQuarantineFull() {
+        return !quarantined.isEmpty() && quarantinedBlocks() >= quarantineLimit;
     }
 
     private void free(@Nullable BlockTable table, String id, String what) {

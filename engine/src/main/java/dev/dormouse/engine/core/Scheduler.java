@@ -170,16 +170,32 @@ final class Scheduler {
     void onReport(WorkerReport report) {
         for (RemoteKv.Received received : remote.onReport(report)) {
             Sequence sequence = received.sequence();
-            run(sequence);
-            if (received.usable()) {
-                counters.remotePromptTokens += sequence.externalTokens();
-                sequence.received();
-            } else if (!config.recomputeFailedLoads()) {
-                fail(
-                        sequence,
-                        FailureKind.KV_TRANSFER_FAILED,
-                        "the KV cache of the prompt could not be read from the prefill engine");
+            switch (received.outcome()) {
+                case USABLE -> {
+                    run(sequence);
+                    counters.remotePromptTokens += sequence.externalTokens();
+                    sequence.received();
+                }
+                case FAILED -> {
+                    run(sequence);
+                    failUnlessRecomputed(sequence);
+                }
+                case QUARANTINED -> {
+                    sequence.forbidRemoteRead();
+                    sequence.become(Sequence.Status.WAITING);
+                    waiting.addFirst(sequence);
+                    failUnlessRecomputed(sequence);
+                }
             }
+        }
+    }
+
+    private void failUnlessRecomputed(Sequence sequence) {
+        if (!config.recomputeFailedLoads()) {
+            fail(
+                    sequence,
+                    FailureKind.KV_TRANSFER_FAILED,
+                    "the KV cache of the prompt could not be read from the prefill engine");
         }
     }
 

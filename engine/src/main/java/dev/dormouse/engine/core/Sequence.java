@@ -44,7 +44,7 @@ final class Sequence {
     private final GenerationListener listener;
     private final Sampler sampler;
     private final OutputProcessor output;
-    private final BlockTable blocks = new BlockTable();
+    private BlockTable blocks = new BlockTable();
     private final int promptTokens;
     private int[] tokens;
     private int length;
@@ -165,6 +165,14 @@ final class Sequence {
     void received() {
         provided = computed + externalTokens;
         computed = Math.min(provided, length - 1);
+    }
+
+    /** Somebody else has its blocks from now on; it has none. */
+    BlockTable giveUpBlocks() {
+        BlockTable given = blocks;
+        blocks = new BlockTable();
+        lostBlocks();
+        return given;
     }
 
     /** Its blocks are gone. */

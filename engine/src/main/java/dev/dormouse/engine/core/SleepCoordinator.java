@@ -99,6 +99,24 @@ final class SleepCoordinator {
         return bytes;
     }
 
+    /** Whether the caller waits to make the KV cache sleep: readers cannot put that off then. */
+    void drain(boolean draining) {
+        if (connector != null) {
+            connector.drain(draining);
+        }
+    }
+
+    /** The engine has failed: no other engine shall begin to read from it. Does not throw. */
+    void withdraw() {
+        if (connector != null) {
+            try {
+                connector.withdraw();
+            } catch (RuntimeException e) {
+                LOG.log(Level.ERROR, "could not withdraw what other engines are told", e);
+            }
+        }
+    }
+
     private void trimHeap() {
         try {
             heapTrimmer.run();

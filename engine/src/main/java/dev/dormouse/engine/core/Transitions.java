@@ -73,7 +73,7 @@ final class Transitions {
         Drain current = draining;
         if (current != null) {
             if (current.isDone(scheduler, remote)) {
-                draining = null;
+                endDrain();
                 settle(current.change(), () -> complete(current));
                 return true;
             }
@@ -96,6 +96,11 @@ final class Transitions {
         return true;
     }
 
+    private void endDrain() {
+        draining = null;
+        coordinator.drain(false);
+    }
+
     /** Goes back to what was before the drain; requests that its mode ended stay ended. */
     private void giveUp(Drain current, TransitionRefusedException why) {
         LOG.log(
@@ -103,15 +108,19 @@ final class Transitions {
                 "transition {0} given up: {1}",
                 current.change().transition(),
                 why.getMessage());
-        draining = null;
+        endDrain();
         life.enter(current.phaseBefore(), current.admissionBefore());
         statistics.refresh();
         current.change().outcome().completeExceptionally(why);
     }
 
-    /** The engine cannot go on: says so, and refuses everything from now on. */
+    /**
+     * The engine cannot go on: says so, refuses everything from now on, and is not found by other
+     * engines any more.
+     */
     void fail() {
         life.enter(Phase.FAILED, Admission.SHUT);
+        coordinator.withdraw();
         Drain current = draining;
         draining = null;
         if (current != null) {
@@ -291,6 +300,7 @@ final class Transitions {
                     case ABORT -> Admission.SHUT;
                     case KEEP -> refuseNew ? Admission.SHUT : Admission.FROZEN;
                 });
+        coordinator.drain(memoryGoes);
         if (mode == PauseMode.ABORT) {
             scheduler.abortAll();
         }

@@ -61,6 +61,7 @@ final class FakeConnector {
     /** Other engines hold no more than this of a prompt. */
     int maxExternalTokens = Integer.MAX_VALUE;
 
+    boolean draining;
     boolean failPublish;
 
     /** The arrival of a request whose id begins so fails. */
@@ -110,6 +111,11 @@ final class FakeConnector {
     /** Ends a read on every rank. */
     void endRead(String id, boolean good) {
         ranks.forEach(rank -> rank.endRead(id, good));
+    }
+
+    /** Every rank says that a read has failed while its transfer goes on. */
+    void abandonRead(String id) {
+        ranks.forEach(rank -> rank.abandoned.add(id));
     }
 
     /** Every rank says that the held request was read. */
@@ -221,6 +227,11 @@ final class FakeConnector {
         }
 
         @Override
+        public void drain(boolean begins) {
+            draining = begins;
+        }
+
+        @Override
         public long epoch() {
             return epoch;
         }
@@ -253,6 +264,9 @@ final class FakeConnector {
         final Set<String> sent = new HashSet<>();
         final Set<String> received = new HashSet<>();
         final Set<String> failed = new HashSet<>();
+        final Set<String> abandoned = new HashSet<>();
+        int polls;
+        int steps;
         private final int rank;
         private @Nullable KvCacheRegions regions;
         private boolean released;
@@ -343,9 +357,10 @@ final class FakeConnector {
 
         @Override
         public void start(ConnectorStep step) {
-            if (released) {
-                throw new AssertionError("a step's orders while released");
+            if (released && !step.reads().isEmpty()) {
+                throw new AssertionError("reads were ordered while released");
             }
+            steps++;
             if (readsEndAtOnce) {
                 step.reads().forEach(order -> endRead(order.requestId(), !failReads));
             }
@@ -353,13 +368,14 @@ final class FakeConnector {
 
         @Override
         public WorkerReport poll() {
-            if (released) {
-                throw new AssertionError("a poll while released");
-            }
+            polls++;
             if (failPoll) {
                 throw new IllegalStateException("poll: made to fail");
             }
-            WorkerReport report = new WorkerReport(sent, received, failed, TransferStatistics.NONE);
+            WorkerReport report =
+                    new WorkerReport(
+                            sent, Map.of(), received, failed, abandoned, TransferStatistics.NONE);
+            abandoned.clear();
             sent.clear();
             received.clear();
             failed.clear();

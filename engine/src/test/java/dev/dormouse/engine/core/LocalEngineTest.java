@@ -194,7 +194,7 @@ final class LocalEngineTest {
     }
 
     @Test
-    void aSleepingEngineWaitsForNothingButMessages() {
+    void aSleepingEngineWaitsForLittleButMessages() {
         try (EngineHarness harness = new EngineHarness(EngineHarness.roomy(), connector).opened()) {
             EngineCore core = harness.engine.core();
             assertThat(core.expectation()).isEqualTo(EngineCore.Expectation.CONNECTION);
@@ -207,7 +207,33 @@ final class LocalEngineTest {
             connector.endRead(connector.reads.keySet().iterator().next(), true);
             connector.endHold(connector.held.iterator().next());
             harness.made(harness.engine.sleep(1, PauseMode.ABORT));
-            assertThat(core.expectation()).isEqualTo(EngineCore.Expectation.NOTHING);
+            assertThat(core.expectation()).isEqualTo(EngineCore.Expectation.LITTLE);
+        }
+    }
+
+    @Test
+    void asleepPeersMessagesAreStillTakenAndOrdersStillGiven() {
+        try (EngineHarness harness = new EngineHarness(EngineHarness.roomy(), connector).opened()) {
+            harness.made(harness.engine.sleep(1, PauseMode.ABORT));
+            FakeConnector.Rank rank = connector.ranks.getFirst();
+            int polls = rank.polls;
+            int steps = rank.steps;
+            harness.engine.core().step();
+            assertThat(rank.polls).isEqualTo(polls + 1);
+            assertThat(rank.steps).isEqualTo(steps + 1);
+        }
+    }
+
+    @Test
+    void anEngineThatHasFailedIsNotFoundByOthersAndStillTakesTheirMessages() {
+        try (EngineHarness harness = new EngineHarness(EngineHarness.roomy(), connector).opened()) {
+            harness.engine.core().fail(new IllegalStateException("made to fail"));
+            assertThat(connector.calls).endsWith("withdraw");
+            FakeConnector.Rank rank = connector.ranks.getFirst();
+            int polls = rank.polls;
+            connector.failPoll = true;
+            harness.engine.core().step();
+            assertThat(rank.polls).isEqualTo(polls + 1);
         }
     }
 }

@@ -361,6 +361,77 @@ final class RemoteKvTest {
     }
 
     @Test
+    void aStuckReadFailsItsRequestAtOnceAndKeepsItsBlocksFromEverybody() {
+        EngineConfig tiny = EngineHarness.failingLoads(EngineHarness.config(8, 4, 16, true));
+        try (EngineHarness engine = engine(tiny)) {
+            RecordingListener listener = read(engine, "r", prompt(7, 6 * BLOCK_TOKENS), 4);
+            engine.settle();
+            String id = reading("r");
+            connector.abandonRead(id);
+            engine.settle();
+
+            assertThat(listener.failed().kind()).isEqualTo(FailureKind.KV_TRANSFER_FAILED);
+            assertThat(engine.freeBlocks()).as("its blocks are not free").isEqualTo(2);
+            assertThat(engine.engine.core().expectation()).isEqualTo(EngineCore.Expectation.PEER);
+            connector.endRead(id, false);
+            engine.settle();
+            assertThat(engine.freeBlocks()).isEqualTo(8);
+        }
+    }
+
+    @Test
+    void aStuckReadIsRecomputedInOtherBlocks() {
+        try (EngineHarness engine = engine(EngineHarness.config(16, 4, 64, true))) {
+            List<Integer> prompt = prompt(7, 4 * BLOCK_TOKENS);
+            RecordingListener listener = read(engine, "r", prompt, 6);
+            engine.settle();
+            String id = reading("r");
+            connector.abandonRead(id);
+            engine.settle();
+
+            assertThat(listener.tokens()).isEqualTo(HashModel.oracle(prompt, 6));
+            assertThat(engine.freeBlocks()).isEqualTo(16 - 4);
+            connector.endRead(id, true); // late data, into blocks that nobody uses
+            engine.settle();
+            assertThat(engine.freeBlocks()).isEqualTo(16);
+            assertThat(engine.generate("next", prompt, 6)).isEqualTo(HashModel.oracle(prompt, 6));
+        }
+    }
+
+    @Test
+    void aReadThatGetsStuckAfterItsRequestLeftIsQuarantinedToo() {
+        try (EngineHarness engine = engine(EngineHarness.config(8, 4, 16, true))) {
+            read(engine, "r", prompt(7, 3 * BLOCK_TOKENS), 4);
+            engine.settle();
+            String id = reading("r");
+            engine.engine.abort("r");
+            engine.settle();
+            connector.abandonRead(id);
+            engine.settle();
+            assertThat(engine.freeBlocks()).isLessThan(8);
+            connector.endRead(id, false);
+            engine.settle();
+            assertThat(engine.freeBlocks()).isEqualTo(8);
+        }
+    }
+
+    @Test
+    void withTooManyBlocksInQuarantinePromptsAreComputedHere() {
+        try (EngineHarness engine = engine(EngineHarness.config(16, 4, 64, true))) {
+            read(engine, "stuck", prompt(7, 4 * BLOCK_TOKENS), 1);
+            engine.settle();
+            connector.abandonRead(reading("stuck"));
+            engine.settle();
+            int reads = connector.reads.size();
+            List<Integer> prompt = prompt(8, 9);
+            RecordingListener next = read(engine, "next", prompt, 3);
+            engine.settle();
+            assertThat(connector.reads).hasSize(reads);
+            assertThat(next.tokens()).isEqualTo(HashModel.oracle(prompt, 3));
+        }
+    }
+
+    @Test
     void idsInMessagesToPeersAreCleanAndNeverTheSame() {
         try (EngineHarness engine = engine(EngineHarness.roomy())) {
             String hostile = "a,b:c d\n" + "x".repeat(500);

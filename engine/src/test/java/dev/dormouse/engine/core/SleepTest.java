@@ -242,11 +242,30 @@ final class SleepTest {
             engine.settle();
             assertThat(sleep).isNotDone();
             assertThat(connector.calls).doesNotContain("withdraw");
+            assertThat(connector.draining).as("renewals are ignored").isTrue();
             assertThat(engine.engine.state().phase()).isEqualTo(Phase.PAUSING);
 
             connector.endHold(connector.held.iterator().next());
             assertThat(engine.made(sleep).changed()).isTrue();
+            assertThat(connector.draining).isFalse();
             engine.made(engine.engine.wake(null));
+            expectOracle(engine, "after", 3);
+        }
+    }
+
+    @Test
+    void aStuckReadMakesASleepFailAndNotHang() {
+        try (EngineHarness engine = engine()) {
+            List<Integer> prompt = prompt(1, 9);
+            engine.submit("d", prompt, 6, connector.remotePrefill(prompt));
+            engine.settle();
+            String id = connector.reads.keySet().iterator().next();
+            connector.abandonRead(id);
+            connector.ranks.getFirst().failRelease = true;
+            connector.reads.clear();
+            CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.ABORT);
+            engine.settle();
+            assertThat(sleep).isCompletedExceptionally();
             expectOracle(engine, "after", 3);
         }
     }

@@ -12,6 +12,7 @@ import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
+import dev.dormouse.transport.PeerLoadedException;
 import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
@@ -106,10 +107,12 @@ public final class NixlTransport implements KvTransport {
     public RemotePeer load(byte[] metadata) {
         try {
             return translated(() -> new NixlPeer(agent.load(metadata)));
-        } catch (IllegalStateException e) {
+        } catch (dev.dormouse.nixl.PeerLoadedException e) {
             // The name stands in the peer's bytes: that it is loaded already is not the caller's
             // mistake.
-            throw new TransportException(String.valueOf(e.getMessage()), e);
+            PeerLoadedException loaded = new PeerLoadedException(e.peer());
+            loaded.initCause(e);
+            throw loaded;
         }
     }
 

@@ -1,0 +1,77 @@
+package dev.dormouse.connector;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a holder said when it was asked whether it still holds a request's blocks for a reader.
+ *
+ * @param held whether it does, in the registration that it serves now
+ * @param untilNanos until when at least, on the asking rank's clock; meaningless if not held
+ * @param epoch the registration in which it holds them
+ * @param instanceId the process that answered
+ */
+record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) {
+    private static final int MAX_BYTES = 1_024;
+    private static final int MAX_KEYS = 16;
+    private static final String SECONDS = "held_seconds";
+    private static final String EPOCH = "registration_epoch";
+    private static final String INSTANCE = "instance_id";
+
+    /**
+     * The bytes of an answer.
+     *
+     * @param seconds for which the blocks are held at least; negative if they are not
+     */
+    static byte[] encode(double seconds, long epoch, String instanceId) {
+        return new WireWriter()
+                .map(3)
+                .string(SECONDS)
+                .float64(seconds)
+                .string(EPOCH)
+                .integer(epoch)
+                .string(INSTANCE)
+                .string(instanceId)
+                .bytes();
+    }
+
+    /**
+     * Reads a peer's answer.
+     *
+     * @param askedNanos when it was asked: it answered no earlier
+     * @throws WireException if the bytes are not an answer
+     */
+    static HoldAnswer decode(byte[] bytes, long askedNanos) {
+        WireReader in = new WireReader("hold answer", bytes, MAX_BYTES);
+        double seconds = Double.NaN;
+        long epoch = 0;
+        String instanceId = null;
+        int entries = in.mapSize("hold answer", MAX_KEYS);
+        for (int i = 0; i < entries; i++) {
+            String key = in.string("a key", MAX_BYTES);
+            switch (key) {
+                case SECONDS -> seconds = in.float64(key);
+                case EPOCH -> epoch = in.integer(key, 0, Long.MAX_VALUE);
+                case INSTANCE -> instanceId = in.string(key, MAX_BYTES);
+                default -> in.skip("an unknown key");
+            }
+        }
+        in.end();
+        if (!Double.isFinite(seconds) || instanceId == null) {
+            throw in.fault("it does not say who holds the blocks for how long");
+        }
+        return new HoldAnswer(seconds >= 0, askedNanos + (long) (seconds * 1e9), epoch, instanceId);
+    }
+
+    /** True if the blocks are held in the registration that {@code loaded} describes. */
+    boolean confirms(RegistrationIdentity loaded) {
+        return held
+                && epoch == loaded.epoch()
+                && epoch == loaded.newestEpoch()
+                && instanceId.equals(loaded.instanceId());
+    }
+
+    /** True if {@code answer}, which may be missing, confirms the loaded registration. */
+    static boolean confirms(@Nullable HoldAnswer answer, RegistrationIdentity loaded) {
+        return answer != null && answer.confirms(loaded);
+    }
+}

@@ -1,0 +1,58 @@
+package dev.dormouse.connector;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The hand-overs that this rank has begun to read, or told their holder not to need. The holder
+ * frees a hand-over at the first such word, so parameters that are used a second time name blocks
+ * that may hold another prompt by then, although their lease goes on.
+ */
+final class SpentHandOvers {
+    private static final int MAX_ENTRIES = 1 << 20;
+
+    private record HandOverId(
+            String engineId, @Nullable String instanceId, String host, int port, String requestId) {
+        static HandOverId of(RemoteSource source) {
+            return new HandOverId(
+                    source.engineId(),
+                    source.instanceId(),
+                    source.host(),
+                    source.port(),
+                    source.requestId());
+        }
+    }
+
+    private final long memoryNanos;
+    private final LinkedHashMap<HandOverId, Long> spentNanos = new LinkedHashMap<>();
+
+    /**
+     * Nothing is spent yet.
+     *
+     * @param memoryNanos longer than any lease
+     */
+    SpentHandOvers(long memoryNanos) {
+        this.memoryNanos = memoryNanos;
+    }
+
+    void add(RemoteSource source, long nowNanos) {
+        spentNanos.putLast(HandOverId.of(source), nowNanos);
+        if (spentNanos.size() > MAX_ENTRIES) {
+            spentNanos.pollFirstEntry();
+        }
+    }
+
+    boolean contains(RemoteSource source) {
+        return spentNanos.containsKey(HandOverId.of(source));
+    }
+
+    /** Forgets what no lease can cover any more. */
+    void forget(long nowNanos) {
+        for (Map.Entry<HandOverId, Long> oldest = spentNanos.firstEntry();
+                oldest != null && nowNanos - oldest.getValue() >= memoryNanos;
+                oldest = spentNanos.firstEntry()) {
+            spentNanos.pollFirstEntry();
+        }
+    }
+}
