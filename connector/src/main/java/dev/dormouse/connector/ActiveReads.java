@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.TransportException;
 import java.time.Duration;
@@ -10,9 +11,6 @@ import org.jspecify.annotations.Nullable;
 
 /** All reads of one rank that are under way. */
 final class ActiveReads {
-    /** Readers of one source rank, as long as both sides have equally many ranks. */
-    private static final int CONSUMERS = 1;
-
     private final KvTransport transport;
     private final LocalCache local;
     private final ReadOutcomes outcomes;
@@ -38,8 +36,16 @@ final class ActiveReads {
         ActiveRead read = new ActiveRead(order, source, nowNanos);
         reads.add(read);
         try {
+            byte[] notification =
+                    new Notification.Completion(
+                                    order.remote().requestId(), source.mapping().consumers())
+                            .encode();
             for (LoadedEngine.SourceRank rank : source.ranks()) {
-                post(read, rank);
+                if (rank.geometry().repeated()) {
+                    transport.notify(rank.peer(), notification);
+                } else {
+                    post(read, rank, notification);
+                }
             }
         } catch (ConnectorException
                 | TransportException
@@ -100,44 +106,9 @@ final class ActiveReads {
                 .toList();
     }
 
-    private void post(ActiveRead read, LoadedEngine.SourceRank rank) {
-        ReadOrder order = read.order();
-        int count = order.localBlocks().size();
-        int surplus = order.remoteBlocks().size() - count;
-        if (surplus < 0) {
-            throw new ConnectorException(
-                    "the peer has " + order.remoteBlocks().size() + " blocks, wanted are " + count);
-        }
-        List<KvCacheRegions.Region> regions = local.regions().regions();
-        int[] to = new int[regions.size() * count];
-        int[] from = new int[regions.size() * count];
-        int toBase = 0;
-        int fromBase = 0;
-        int at = 0;
-        for (int region = 0; region < regions.size(); region++) {
-            int toLimit = regions.get(region).blocks();
-            int fromLimit = rank.geometry().rows().get(region).count();
-            for (int i = 0; i < count; i++) {
-                to[at] = toBase + checked("local", order.localBlocks().get(i), toLimit);
-                from[at] =
-                        fromBase
-                                + checked(
-                                        "remote", order.remoteBlocks().get(surplus + i), fromLimit);
-                at++;
-            }
-            toBase += toLimit;
-            fromBase += fromLimit;
-        }
-        byte[] notification =
-                new Notification.Completion(order.remote().requestId(), CONSUMERS).encode();
-        read.add(transport.read(local.blocks(), to, rank.blocks(), from, notification));
-    }
-
-    private static int checked(String side, int block, int limit) {
-        if (block < 0 || block >= limit) {
-            throw new ConnectorException(
-                    side + " block " + block + " does not exist; there are " + limit);
-        }
-        return block;
+    private void post(ActiveRead read, LoadedEngine.SourceRank rank, byte[] notification) {
+        BlockPairs pairs = BlockPairs.of(read.order(), local.regions().regions(), rank.geometry());
+        BlockList to = local.blocks(pairs.localPieces());
+        read.add(transport.read(to, pairs.to(), rank.blocks(), pairs.from(), notification));
     }
 }

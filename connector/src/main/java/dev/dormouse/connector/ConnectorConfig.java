@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param blockTokens tokens per block
  * @param factors what peers must have in common with this engine
  * @param enforceCompatibility whether a peer of another compatibility hash is refused
- * @param loadFailurePolicy what the engine does with a request whose read failed
+ * @param peers which peers are talked to, and how much is believed of what they say
  * @param leaseDuration how long finished blocks are held for a reader that gives no sign of life
  * @param handshakeTimeout limit of one handshake
  * @param readTimeout limit of one read, from post to completion
@@ -34,7 +34,7 @@ public record ConnectorConfig(
         int blockTokens,
         CompatibilityFactors factors,
         boolean enforceCompatibility,
-        LoadFailurePolicy loadFailurePolicy,
+        PeerPolicy peers,
         Duration leaseDuration,
         Duration handshakeTimeout,
         Duration readTimeout,
@@ -42,6 +42,10 @@ public record ConnectorConfig(
         boolean skipReregistration) {
     /** The side channel's port in vLLM, {@code VLLM_NIXL_SIDE_CHANNEL_PORT}. */
     public static final int DEFAULT_PORT = 5600;
+
+    private static final Duration MAX_LEASE = Duration.ofDays(1);
+    private static final Duration MAX_TIMEOUT = Duration.ofHours(1);
+    private static final Duration MAX_TTL = Duration.ofDays(365);
 
     /**
      * Checks ranges, and that the advertised host can be reached.
@@ -64,13 +68,19 @@ public record ConnectorConfig(
                         + sideChannelPort
                         + " is not an address");
         require(tpSize >= 1 && tpSize <= 1_024, "tpSize=" + tpSize + " is not in 1..1024");
+        require(
+                RankMapping.isDealt(factors.kvHeads(), tpSize),
+                factors.kvHeads() + " KV heads cannot be dealt evenly to tpSize=" + tpSize);
+        require(
+                SideChannelAddress.isValid(bindHost, sideChannelPort),
+                "side channel host " + Excerpt.of(bindHost) + " is no name and no address");
         require(blockTokens >= 1, "blockTokens=" + blockTokens + " is below 1");
+        requirePositive("leaseDuration", leaseDuration, MAX_LEASE);
+        requirePositive("handshakeTimeout", handshakeTimeout, MAX_TIMEOUT);
+        requirePositive("readTimeout", readTimeout, MAX_TIMEOUT);
         require(
-                !leaseDuration.isNegative() && !leaseDuration.isZero(),
-                "leaseDuration=" + leaseDuration + " is not positive");
-        require(
-                leaseDuration.compareTo(Duration.ofDays(1)) <= 0,
-                "leaseDuration=" + leaseDuration + " is over a day");
+                !engineTtl.isNegative() && engineTtl.compareTo(MAX_TTL) <= 0,
+                "engineTtl=" + engineTtl + " is not between 0 and " + MAX_TTL);
     }
 
     /** How often a reader renews: a sixth of the lease. */
@@ -81,6 +91,12 @@ public record ConnectorConfig(
     /** How far a renewal extends a lease: two thirds of it. */
     Duration leaseExtension() {
         return leaseDuration.multipliedBy(2).dividedBy(3);
+    }
+
+    private static void requirePositive(String name, Duration value, Duration max) {
+        require(
+                value.isPositive() && value.compareTo(max) <= 0,
+                name + "=" + value + " is not positive and at most " + max);
     }
 
     private static void require(boolean condition, String problem) {
@@ -105,7 +121,7 @@ public record ConnectorConfig(
         private int sideChannelPort = DEFAULT_PORT;
         private int tpSize = 1;
         private boolean enforceCompatibility = true;
-        private LoadFailurePolicy loadFailurePolicy = LoadFailurePolicy.FAIL;
+        private PeerPolicy peers = PeerPolicy.ANY;
         private Duration leaseDuration = Duration.ofSeconds(30);
         private Duration handshakeTimeout = Duration.ofSeconds(5);
         private Duration readTimeout = Duration.ofMinutes(2);
@@ -159,9 +175,9 @@ public record ConnectorConfig(
             return this;
         }
 
-        /** Default: fail. */
-        public Builder loadFailurePolicy(LoadFailurePolicy value) {
-            loadFailurePolicy = value;
+        /** Default: {@link PeerPolicy#ANY}. */
+        public Builder peers(PeerPolicy value) {
+            peers = value;
             return this;
         }
 
@@ -211,7 +227,7 @@ public record ConnectorConfig(
                     blockTokens,
                     factors,
                     enforceCompatibility,
-                    loadFailurePolicy,
+                    peers,
                     leaseDuration,
                     handshakeTimeout,
                     readTimeout,

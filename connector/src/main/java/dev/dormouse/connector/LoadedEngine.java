@@ -50,16 +50,31 @@ final class LoadedEngine {
                 try {
                     BlockList blocks = transport.prepareRemote(peer, rank.geometry().rows());
                     ranks.add(new SourceRank(peer, blocks, rank.geometry()));
-                } catch (TransportException e) {
-                    peer.close();
+                } catch (RuntimeException e) { // whatever it is, the peer's bytes are its cause
+                    closeAfter(e, peer::close);
                     throw e;
                 }
             }
             return new LoadedEngine(fetched, ranks);
-        } catch (TransportException e) {
-            ranks.forEach(SourceRank::close);
-            throw e;
+        } catch (RuntimeException e) {
+            ranks.forEach(rank -> closeAfter(e, rank::close));
+            throw e instanceof TransportException
+                    ? e
+                    : new TransportException("load: " + e.getMessage(), e);
         }
+    }
+
+    private static void closeAfter(RuntimeException failure, Runnable close) {
+        try {
+            close.run();
+        } catch (RuntimeException second) {
+            failure.addSuppressed(second);
+        }
+    }
+
+    /** How this rank's heads lie on the peer's ranks. */
+    RankMapping mapping() {
+        return fetched.mapping();
     }
 
     SideChannelAddress address() {

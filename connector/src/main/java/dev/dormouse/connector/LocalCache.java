@@ -1,7 +1,6 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.BlockList;
-import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.TransportException;
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class LocalCache {
     private record Registered(
-            Registration registration, BlockList blocks, AgentMetadata metadata) {}
+            Registration registration, LocalBlockLists blocks, AgentMetadata metadata) {}
 
     private final KvTransport transport;
     private final ConnectorConfig config;
@@ -75,8 +74,9 @@ final class LocalCache {
         return registered != null;
     }
 
-    BlockList blocks() {
-        return required().blocks();
+    /** The blocks, each split into {@code pieces} equal ones. */
+    BlockList blocks(int pieces) {
+        return required().blocks().split(pieces);
     }
 
     AgentMetadata metadata() {
@@ -85,19 +85,7 @@ final class LocalCache {
 
     private Registered derive(Registration registration) {
         byte[] agentMetadata = transport.metadata();
-        BlockList blocks =
-                transport.prepareLocal(
-                        regions.regions().stream()
-                                .map(
-                                        region ->
-                                                new BlockRow(
-                                                        region.address(),
-                                                        region.blockBytes(),
-                                                        region.strideBytes(),
-                                                        region.blocks(),
-                                                        regions.kind(),
-                                                        regions.deviceId()))
-                                .toList());
+        LocalBlockLists blocks = new LocalBlockLists(transport, regions);
         return new Registered(
                 registration,
                 blocks,

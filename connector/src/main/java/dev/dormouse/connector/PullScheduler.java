@@ -129,13 +129,7 @@ final class PullScheduler implements SchedulerConnector {
             return HandOver.NONE;
         }
         if (reading != null && !reading.ordered) {
-            reads.add(
-                    new ReadOrder(
-                            id,
-                            reading.remote.source(),
-                            List.of(),
-                            reading.remote.blocks(),
-                            false));
+            reads.add(ReadOrder.notice(id, reading.remote.source()));
             return HandOver.NONE;
         }
         if (!params.remoteDecode()) {
@@ -241,7 +235,7 @@ final class PullScheduler implements SchedulerConnector {
             int localTokens,
             int externalTokens) {
         if (externalTokens == 0) {
-            return new ReadOrder(request.id(), remote.source(), List.of(), remote.blocks(), false);
+            return ReadOrder.notice(request.id(), remote.source());
         }
         int first = localTokens / config.blockTokens();
         int end = blocksFor(localTokens + externalTokens);
@@ -267,7 +261,9 @@ final class PullScheduler implements SchedulerConnector {
                 request.id(),
                 remote.source(),
                 Arrays.stream(blocks, first, end).boxed().toList(),
-                remote.blocks().subList(0, end),
+                remote.blocks(),
+                localTokens,
+                localTokens + externalTokens,
                 true);
     }
 

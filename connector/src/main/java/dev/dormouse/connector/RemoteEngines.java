@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
@@ -28,10 +27,7 @@ final class RemoteEngines {
 
     private final KvTransport transport;
     private final ConnectorConfig config;
-    private final LocalCache local;
-    private final List<RankId> sourceRanks;
-    private final HandshakeClient client;
-    private final Executor handshakes;
+    private final Handshakes handshakes;
     private final ActiveReads reads;
     private final ReadOutcomes outcomes;
     private final StatisticsRecorder statistics;
@@ -41,18 +37,12 @@ final class RemoteEngines {
     RemoteEngines(
             KvTransport transport,
             ConnectorConfig config,
-            LocalCache local,
-            List<RankId> sourceRanks,
-            HandshakeClient client,
-            Executor handshakes,
+            Handshakes handshakes,
             ActiveReads reads,
             ReadOutcomes outcomes,
             StatisticsRecorder statistics) {
         this.transport = transport;
         this.config = config;
-        this.local = local;
-        this.sourceRanks = List.copyOf(sourceRanks);
-        this.client = client;
         this.handshakes = handshakes;
         this.reads = reads;
         this.outcomes = outcomes;
@@ -63,7 +53,7 @@ final class RemoteEngines {
     void submit(ReadOrder order, long nowNanos) {
         RemoteEngine engine = use(order.remote().engineId(), nowNanos);
         engine.waiting.add(new WaitingRead(order, nowNanos));
-        advance(engine, nowNanos);
+        advanceSafely(engine, nowNanos);
     }
 
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
@@ -78,9 +68,8 @@ final class RemoteEngines {
                     nowNanos);
         } else if (engine.handshake == null
                 && engine.fetched == null
-                && heartbeat.tpSize() == config.tpSize()
                 && !engine.mustBackOff(null, nowNanos)) {
-            ask(engine, heartbeat.host(), heartbeat.port(), nowNanos);
+            ask(engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
         }
     }
 
@@ -92,7 +81,7 @@ final class RemoteEngines {
                     .forEach(engine -> engine.invalidate(nowNanos));
         }
         for (RemoteEngine engine : List.copyOf(engines.values())) {
-            advance(engine, nowNanos);
+            advanceSafely(engine, nowNanos);
         }
         for (Iterator<RemoteEngine> each = engines.values().iterator(); each.hasNext(); ) {
             RemoteEngine engine = each.next();
@@ -148,8 +137,22 @@ final class RemoteEngines {
         return pending;
     }
 
+    /** What goes wrong with one peer, for whatever reason, is its own readers' failure alone. */
+    private void advanceSafely(RemoteEngine engine, long nowNanos) {
+        try {
+            advance(engine, nowNanos);
+        } catch (RuntimeException e) {
+            LOG.log(
+                    System.Logger.Level.ERROR,
+                    "gave up reads from " + Excerpt.of(engine.engineId()),
+                    e);
+            engine.fetched = null;
+            handshakeFailed(engine, List.copyOf(engine.waiting), "internal error: " + e);
+        }
+    }
+
     private void advance(RemoteEngine engine, long nowNanos) {
-        settleHandshake(engine);
+        settleHandshake(engine, nowNanos);
         LoadedEngine loaded = engine.loaded;
         if (loaded != null && !engine.waiting.isEmpty() && !loaded.isConnected()) {
             engine.invalidate(nowNanos);
@@ -170,21 +173,28 @@ final class RemoteEngines {
         }
     }
 
-    private void settleHandshake(RemoteEngine engine) {
+    private void settleHandshake(RemoteEngine engine, long nowNanos) {
         Handshake handshake = engine.handshake;
-        if (handshake == null || !handshake.answers().isDone()) {
+        if (handshake == null) {
+            return;
+        }
+        boolean answered = handshake.answer().isDone();
+        if (!answered && nowNanos - handshake.deadlineNanos() < 0) {
             return;
         }
         engine.handshake = null;
+        if (!answered) { // its thread is stuck, or waits for its turn
+            handshakeFailed(
+                    engine,
+                    handshake.covered(),
+                    "handshake with "
+                            + handshake.address()
+                            + ": no answer within "
+                            + config.handshakeTimeout());
+            return;
+        }
         try {
-            FetchedEngine fetched =
-                    FetchedEngine.decode(
-                            engine.engineId(),
-                            handshake.address(),
-                            handshake.answers().join(),
-                            handshake.namedEpoch(),
-                            config,
-                            local.regions());
+            FetchedEngine fetched = handshake.answer().join();
             handshake.covered().forEach(WaitingRead::markAsked);
             LoadedEngine usable = engine.usable();
             if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
@@ -193,8 +203,6 @@ final class RemoteEngines {
         } catch (CompletionException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             handshakeFailed(engine, handshake.covered(), String.valueOf(cause.getMessage()));
-        } catch (ConnectorException e) {
-            handshakeFailed(engine, handshake.covered(), String.valueOf(e.getMessage()));
         }
     }
 
@@ -228,14 +236,21 @@ final class RemoteEngines {
 
     private void judge(RemoteEngine engine, WaitingRead read, long nowNanos) {
         RemoteSource remote = read.order().remote();
-        if (remote.tpSize() != config.tpSize() || remote.ppSize() != 1) {
-            handshakeFailed(engine, List.of(read), differingSizes(remote));
+        if (remote.ppSize() != 1) {
+            handshakeFailed(
+                    engine,
+                    List.of(read),
+                    "pipeline parallel sizes differ: here 1, at the peer " + remote.ppSize());
             return;
         }
         LoadedEngine usable = engine.usable();
+        if (usable != null && usable.mapping().remoteSize() != remote.tpSize()) {
+            usable = null; // the peer's ranks are others than this request says: ask
+        }
         if (read.isNotice() && usable != null && usable.identity().reaches(remote)) {
             engine.waiting.remove(read);
-            Notification.Completion notNeeded = new Notification.Completion(remote.requestId(), 1);
+            Notification.Completion notNeeded =
+                    new Notification.Completion(remote.requestId(), usable.mapping().consumers());
             send(engine, usable, notNeeded.encode(), nowNanos);
             outcomes.done(read.order());
             return;
@@ -265,7 +280,7 @@ final class RemoteEngines {
                     if (engine.mustBackOff(remote, nowNanos)) {
                         refuse(engine, read, "the peer was lost just before; backing off");
                     } else {
-                        ask(engine, remote.host(), remote.port(), nowNanos);
+                        ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
                     }
                 }
             }
@@ -287,16 +302,18 @@ final class RemoteEngines {
         return usable.identity().judge(remote, read.wasAsked());
     }
 
-    private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
+    private void ask(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
         SideChannelAddress address = new SideChannelAddress(host, port);
         try {
             engine.handshake =
-                    Handshake.start(
-                            address, sourceRanks, engine.waiting, nowNanos, client, handshakes);
-        } catch (RejectedExecutionException e) {
+                    handshakes.start(engine.engineId(), address, tpSize, engine.waiting, nowNanos);
+        } catch (ConnectorException | RejectedExecutionException e) {
             List<WaitingRead> waiting =
-                    engine.waiting.stream().filter(read -> read.names(address)).toList();
-            handshakeFailed(engine, waiting, "too many handshakes are pending");
+                    engine.waiting.stream()
+                            .filter(read -> read.names(address))
+                            .filter(read -> read.order().remote().tpSize() == tpSize)
+                            .toList();
+            handshakeFailed(engine, waiting, String.valueOf(e.getMessage()));
         }
     }
 
@@ -331,15 +348,6 @@ final class RemoteEngines {
         } else {
             outcomes.failed(read.order(), reason);
         }
-    }
-
-    private String differingSizes(RemoteSource remote) {
-        return "parallel sizes differ: here tensor parallel "
-                + config.tpSize()
-                + " and pipeline parallel 1, at the peer "
-                + remote.tpSize()
-                + " and "
-                + remote.ppSize();
     }
 
     private void send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {

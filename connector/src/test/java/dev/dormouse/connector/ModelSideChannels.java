@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -52,7 +53,7 @@ final class ModelSideChannels implements HandshakeClient {
     }
 
     @Override
-    public List<byte[]> fetch(SideChannelAddress address, List<RankId> ranks) {
+    public List<byte[]> fetch(SideChannelAddress address, List<RankId> ranks, Duration limit) {
         fetches++;
         Map<RankId, byte[]> payloads = served.get(address);
         if (payloads == null) {

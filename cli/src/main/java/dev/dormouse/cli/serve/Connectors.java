@@ -2,7 +2,6 @@ package dev.dormouse.cli.serve;
 
 import dev.dormouse.connector.CompatibilityFactors;
 import dev.dormouse.connector.ConnectorConfig;
-import dev.dormouse.connector.LoadFailurePolicy;
 import dev.dormouse.connector.PullConnector;
 import dev.dormouse.connector.SleepSupport;
 import dev.dormouse.engine.EngineConfig;
@@ -61,10 +60,6 @@ final class Connectors {
                         .bindHost(options.sideChannelHost)
                         .sideChannelPort(options.sideChannelPort)
                         .leaseDuration(Duration.ofSeconds(options.leaseSeconds))
-                        .loadFailurePolicy(
-                                engine.recomputeFailedLoads()
-                                        ? LoadFailurePolicy.RECOMPUTE
-                                        : LoadFailurePolicy.FAIL)
                         .skipReregistration(isFaulty());
         if (options.advertisedHost != null) {
             builder.advertisedHost(options.advertisedHost);
