@@ -101,14 +101,12 @@ final class SideChannelHostileTest {
                 new ServerSocket() {
                     @Override
                     public Socket accept() throws IOException {
-                        switch (brokenAccepts.incrementAndGet()) {
+                        return switch (brokenAccepts.incrementAndGet()) {
                             case 1 -> throw new IllegalStateException("injected");
                             case 2 -> throw new OutOfMemoryError("injected");
                             case 3 -> throw new IOException("injected");
-                            default -> {
-                                return super.accept();
-                            }
-                        }
+                            default -> super.accept();
+                        };
                     }
                 };
         failing.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
@@ -252,8 +250,8 @@ final class SideChannelHostileTest {
     private Socket connect(String from) throws IOException {
         Socket socket = new Socket();
         sockets.add(socket);
-        socket.bind(new InetSocketAddress(from, 0));
-        socket.connect(new InetSocketAddress("127.0.0.1", listener.port()));
+        socket.bind(new InetSocketAddress(InetAddress.ofLiteral(from), 0));
+        socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), listener.port()));
         return socket;
     }
 
