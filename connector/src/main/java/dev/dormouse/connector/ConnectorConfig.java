@@ -119,6 +119,7 @@ public record ConnectorConfig(
         private String bindHost = "localhost";
         private @Nullable String advertisedHost;
         private int sideChannelPort = DEFAULT_PORT;
+        private int dataParallelIndex;
         private int tpSize = 1;
         private boolean enforceCompatibility = true;
         private PeerPolicy peers = PeerPolicy.ANY;
@@ -160,6 +161,16 @@ public record ConnectorConfig(
         /** Default: {@link #DEFAULT_PORT}. */
         public Builder sideChannelPort(int value) {
             sideChannelPort = value;
+            return this;
+        }
+
+        /**
+         * The engine's place among data parallel ones, which is added to the port, as in vLLM; a
+         * free port is any free port. Default: 0.
+         */
+        public Builder dataParallelIndex(int value) {
+            require(value >= 0 && value <= 65_535, "dataParallelIndex=" + value + " is no index");
+            dataParallelIndex = value;
             return this;
         }
 
@@ -222,7 +233,7 @@ public record ConnectorConfig(
                     instanceId,
                     bindHost,
                     advertisedHost == null ? bindHost : advertisedHost,
-                    sideChannelPort,
+                    sideChannelPort == 0 ? 0 : sideChannelPort + dataParallelIndex,
                     tpSize,
                     blockTokens,
                     factors,

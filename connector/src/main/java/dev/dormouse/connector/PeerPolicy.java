@@ -60,6 +60,23 @@ public final class PeerPolicy {
         return new PeerPolicy(rules, 1, 65_535, DEFAULT_MAX_BLOCKS);
     }
 
+    /**
+     * A policy of what was set.
+     *
+     * @param rules none for any peer
+     * @param ports first and last port; none for any
+     * @param maxBlocks null for {@link #DEFAULT_MAX_BLOCKS}
+     * @throws ConnectorException naming what cannot be understood
+     */
+    public static PeerPolicy of(
+            List<String> rules, List<Integer> ports, @Nullable Integer maxBlocks) {
+        PeerPolicy policy = allowing(rules);
+        if (!ports.isEmpty()) {
+            policy = policy.onPorts(ports.getFirst(), ports.getLast());
+        }
+        return maxBlocks == null ? policy : policy.withMaxBlocks(maxBlocks);
+    }
+
     /** This policy for side channels on these ports only, both included. */
     public PeerPolicy onPorts(int min, int max) {
         return new PeerPolicy(written, min, max, maxBlocks);

@@ -71,6 +71,27 @@ final class ConnectorConfigTest {
     }
 
     @Test
+    void theDataParallelIndexIsAddedToThePort() {
+        assertThat(
+                        Params.config("E")
+                                .sideChannelPort(5600)
+                                .dataParallelIndex(3)
+                                .build()
+                                .sideChannelPort())
+                .isEqualTo(5603);
+        assertThat(Params.config("E").dataParallelIndex(3).build().sideChannelPort())
+                .as("any free port")
+                .isZero();
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(
+                        () ->
+                                Params.config("E")
+                                        .sideChannelPort(65_535)
+                                        .dataParallelIndex(1)
+                                        .build());
+    }
+
+    @Test
     void everyStartIsAnotherInstance() {
         assertThat(ConnectorConfig.builder(ModelEngine.FACTORS, 16).build().instanceId())
                 .isNotEqualTo(

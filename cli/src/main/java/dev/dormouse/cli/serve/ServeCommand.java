@@ -9,6 +9,7 @@ import dev.dormouse.server.ModelText;
 import dev.dormouse.server.ServerConfig;
 import java.time.Clock;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -70,18 +71,18 @@ public final class ServeCommand implements Callable<Integer> {
             throw e;
         }
         Termination termination = Termination.closing(server, engine, served);
-        announce(engine.info(), server.port());
+        announce(engine.info(), KvSettings.of(options).role(), server.port());
         termination.await();
         return 0;
     }
 
-    private void announce(EngineInfo info, int port) {
+    private void announce(EngineInfo info, ServeOptions.@Nullable Role role, int port) {
         System.out.printf(
                 "Listening on http://%s:%d (%s, role %s, %d KV blocks of %d tokens, sleep mode %s)%n",
                 options.host,
                 port,
                 info.servedModelName(),
-                options.role == null ? "alone" : options.role,
+                role == null ? "alone" : role,
                 info.kvBlocks(),
                 info.blockTokens(),
                 info.sleepModeEnabled() ? "on" : "off");

@@ -57,13 +57,14 @@ final class ServedModel implements AutoCloseable {
      * for weights that come back.
      */
     Engine startEngine(ServeOptions options) {
-        EngineConfig config = engineConfig(options);
+        KvSettings settings = KvSettings.of(options);
+        EngineConfig config = engineConfig(options, settings);
         @Nullable ConnectorHalves connector =
-                options.role == null ? null : Connectors.open(options, model.config(), config);
+                settings.role() == null ? null : Connectors.open(settings, model.config(), config);
         return Engines.start(config, List.of(model), tokenizer, connector);
     }
 
-    private EngineConfig engineConfig(ServeOptions options) {
+    private EngineConfig engineConfig(ServeOptions options, KvSettings settings) {
         ModelConfig config = model.config();
         int maxModelLength =
                 options.maxModelLen == null ? config.contextLength() : options.maxModelLen;
@@ -100,7 +101,7 @@ final class ServedModel implements AutoCloseable {
                 options.prefixCaching,
                 options.sleepMode,
                 options.holdRequestsWhileAsleep,
-                options.loadFailurePolicy == ServeOptions.LoadFailurePolicy.recompute,
+                settings.recomputesFailedLoads(),
                 options.poisonWokenMemory);
     }
 
