@@ -10,7 +10,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A read under way: one transfer per source rank. It ends when no transfer can touch its blocks any
+ * A read under way: one transfer per source rank that is read. It ends when no transfer can touch its blocks any
  * more, not before, however it goes; that it will fail may be known earlier.
  */
 final class ActiveRead {
@@ -73,6 +73,23 @@ final class ActiveRead {
         }
     }
 
+    /** False, and it fails, if the peer may not hold the blocks any more at {@code nowNanos}. */
+    boolean isInTime(long nowNanos) {
+        if (nowNanos - deadlineNanos < 0) {
+            return true;
+        }
+        late |= failure == null;
+        fail("it ended when the peer may not have held the blocks any more");
+        return false;
+    }
+
+    /** What each of the holder's ranks is told once the read is over there. */
+    byte[] completion() {
+        return new Notification.Completion(
+                        order.remote().requestId(), source.mapping().consumers())
+                .encode();
+    }
+
     /** True once: at the first call. */
     boolean abandon() {
         boolean first = !abandoned;
@@ -84,7 +101,7 @@ final class ActiveRead {
         return abandoned;
     }
 
-    /** The ranks that do not know from a completed transfer that the blocks are not needed. */
+    /** The ranks that do not know from a completed transfer that the read is over. */
     List<LoadedEngine.SourceRank> untold() {
         return source.ranks().stream().filter(rank -> !told.contains(rank)).toList();
     }
@@ -104,10 +121,7 @@ final class ActiveRead {
                     told.add(leg.rank());
                     legs.remove();
                     ended.add(leg);
-                    if (nanoClock.getAsLong() - deadlineNanos >= 0) {
-                        late |= failure == null;
-                        fail("it ended when the peer may not have held the blocks any more");
-                    } else {
+                    if (isInTime(nanoClock.getAsLong())) {
                         statistics.transfer(
                                 new TransferStatistics.TransferSample(
                                         done.duration().toNanos() / 1e9,

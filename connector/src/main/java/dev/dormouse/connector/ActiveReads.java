@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.TransportException;
 import java.time.Duration;
@@ -11,9 +12,6 @@ import org.jspecify.annotations.Nullable;
 
 /** All reads of one rank that are under way. */
 final class ActiveReads {
-    /** Readers of one source rank, as long as both sides have equally many ranks. */
-    private static final int CONSUMERS = 1;
-
     private final KvTransport transport;
     private final LocalCache local;
     private final ReadOutcomes outcomes;
@@ -47,12 +45,11 @@ final class ActiveReads {
         reads.add(read);
         try {
             for (LoadedEngine.SourceRank rank : source.ranks()) {
-                post(read, rank);
+                if (!rank.geometry().repeated()) {
+                    post(read, rank);
+                }
             }
-        } catch (ConnectorException
-                | TransportException
-                | IllegalArgumentException
-                | IllegalStateException e) {
+        } catch (RuntimeException e) { // a read without its transfers must never count as done
             read.fail("could not start: " + e.getMessage());
         }
     }
@@ -79,8 +76,9 @@ final class ActiveReads {
                 if (failure == null) {
                     outcomes.done(read.order());
                 } else {
-                    ended(read, failure);
+                    failed(read, failure);
                 }
+                tellOthers(read);
             } else if (failure != null && read.abandon()) {
                 outcomes.abandoned(read.order(), failure);
             }
@@ -88,8 +86,8 @@ final class ActiveReads {
         return suspects;
     }
 
-    /** A read has failed, and nothing touches its blocks any more: its holder may free its own. */
-    private void ended(ActiveRead read, String failure) {
+    /** A read has failed, and nothing touches its blocks any more. */
+    private void failed(ActiveRead read, String failure) {
         statistics.failedTransfer();
         if (read.isLate()) {
             statistics.expiredRequest();
@@ -99,12 +97,15 @@ final class ActiveReads {
         } else {
             outcomes.failed(read.order(), failure);
         }
-        byte[] notNeeded = completion(read.order());
+    }
+
+    /** A read is over: the holder may free its blocks, also on ranks that no transfer told so. */
+    private void tellOthers(ActiveRead read) {
         for (LoadedEngine.SourceRank rank : read.untold()) {
             if (rank.peer().isConnected()) {
                 try {
-                    transport.notify(rank.peer(), notNeeded);
-                } catch (TransportException e) {
+                    transport.notify(rank.peer(), read.completion());
+                } catch (TransportException | IllegalArgumentException e) {
                     statistics.failedNotification();
                 }
             }
@@ -133,45 +134,13 @@ final class ActiveReads {
     }
 
     private void post(ActiveRead read, LoadedEngine.SourceRank rank) {
-        ReadOrder order = read.order();
-        int count = order.localBlocks().size();
-        int surplus = order.remoteBlocks().size() - count;
-        if (surplus < 0) {
-            throw new ConnectorException(
-                    "the peer has " + order.remoteBlocks().size() + " blocks, wanted are " + count);
+        BlockPairs pairs = BlockPairs.of(read.order(), local.regions().regions(), rank.geometry());
+        BlockList to = local.blocks(pairs.localPieces());
+        if (read.isInTime(nanoClock.getAsLong())) {
+            read.add(
+                    rank,
+                    transport.read(
+                            to, pairs.to(), rank.blocks(), pairs.from(), read.completion()));
         }
-        List<KvCacheRegions.Region> regions = local.regions().regions();
-        int[] to = new int[regions.size() * count];
-        int[] from = new int[regions.size() * count];
-        int toBase = 0;
-        int fromBase = 0;
-        int at = 0;
-        for (int region = 0; region < regions.size(); region++) {
-            int toLimit = regions.get(region).blocks();
-            int fromLimit = rank.geometry().rows().get(region).count();
-            for (int i = 0; i < count; i++) {
-                to[at] = toBase + checked("local", order.localBlocks().get(i), toLimit);
-                from[at] =
-                        fromBase
-                                + checked(
-                                        "remote", order.remoteBlocks().get(surplus + i), fromLimit);
-                at++;
-            }
-            toBase += toLimit;
-            fromBase += fromLimit;
-        }
-        read.add(rank, transport.read(local.blocks(), to, rank.blocks(), from, completion(order)));
-    }
-
-    private static byte[] completion(ReadOrder order) {
-        return new Notification.Completion(order.remote().requestId(), CONSUMERS).encode();
-    }
-
-    private static int checked(String side, int block, int limit) {
-        if (block < 0 || block >= limit) {
-            throw new ConnectorException(
-                    side + " block " + block + " does not exist; there are " + limit);
-        }
-        return block;
     }
 }

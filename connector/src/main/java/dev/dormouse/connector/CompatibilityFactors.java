@@ -6,6 +6,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +46,16 @@ public record CompatibilityFactors(
     /** The connector protocol of {@link #VLLM_VERSION}. */
     public static final int CONNECTOR_VERSION = 15;
 
+    private static final List<String> REPLACEABLE =
+            List.of(
+                    "vllm_version",
+                    "nixl_connector_version",
+                    "model",
+                    "dtype",
+                    "attn_backend_name",
+                    "cache_dtype",
+                    "is_hma_enabled");
+
     /**
      * Factors of a plain attention model, the rest at vLLM's defaults: its version and protocol as
      * above, backend {@code FLASH_ATTN}, cache dtype {@code auto}, hybrid memory on, no
@@ -65,6 +76,52 @@ public record CompatibilityFactors(
                 true,
                 null,
                 "pull");
+    }
+
+    /**
+     * These factors with others in their place, by the hash's names: what a vLLM engine says of
+     * itself. What describes the memory itself (heads, layers, sizes) cannot be replaced, since a
+     * peer would then read what is not there.
+     *
+     * @param replacements of {@code vllm_version}, {@code nixl_connector_version}, {@code model},
+     *     {@code dtype}, {@code attn_backend_name}, {@code cache_dtype} and {@code is_hma_enabled}
+     * @throws ConnectorException naming a key that is none of these, or a value that does not fit
+     */
+    public CompatibilityFactors with(Map<String, String> replacements) {
+        for (String key : replacements.keySet()) {
+            if (!REPLACEABLE.contains(key)) {
+                throw new ConnectorException(
+                        "compatibility factor "
+                                + Excerpt.of(key)
+                                + " is not one of "
+                                + String.join(", ", REPLACEABLE));
+            }
+        }
+        String version =
+                replacements.getOrDefault(
+                        "nixl_connector_version", Integer.toString(connectorVersion));
+        String hybrid = replacements.getOrDefault("is_hma_enabled", Boolean.toString(hybridMemory));
+        if (!version.matches("[0-9]{1,6}") || !hybrid.matches("true|false")) {
+            throw new ConnectorException(
+                    "compatibility factors: nixl_connector_version="
+                            + Excerpt.of(version)
+                            + " must be a number, is_hma_enabled="
+                            + Excerpt.of(hybrid)
+                            + " true or false");
+        }
+        return new CompatibilityFactors(
+                replacements.getOrDefault("vllm_version", vllmVersion),
+                Integer.parseInt(version),
+                replacements.getOrDefault("model", model),
+                replacements.getOrDefault("dtype", dtype),
+                kvHeads,
+                headSize,
+                layers,
+                replacements.getOrDefault("attn_backend_name", attentionBackend),
+                replacements.getOrDefault("cache_dtype", cacheDtype),
+                Boolean.parseBoolean(hybrid),
+                speculativeConfig,
+                transferMode);
     }
 
     /** The compatibility hash: 64 lower-case hex digits of SHA-256 over the factors' JSON. */

@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param blockTokens tokens per block
  * @param factors what peers must have in common with this engine
  * @param enforceCompatibility whether a peer of another compatibility hash is refused
+ * @param peers which peers are talked to, and how much is believed of what they say
  * @param leaseDuration how long finished blocks are held for a reader that gives no sign of life
  * @param handshakeTimeout limit of one handshake
  * @param readTimeout limit of one read, from post to completion
@@ -33,6 +34,7 @@ public record ConnectorConfig(
         int blockTokens,
         CompatibilityFactors factors,
         boolean enforceCompatibility,
+        PeerPolicy peers,
         Duration leaseDuration,
         Duration handshakeTimeout,
         Duration readTimeout,
@@ -40,6 +42,10 @@ public record ConnectorConfig(
         boolean skipReregistration) {
     /** The side channel's port in vLLM, {@code VLLM_NIXL_SIDE_CHANNEL_PORT}. */
     public static final int DEFAULT_PORT = 5600;
+
+    private static final Duration MAX_LEASE = Duration.ofDays(1);
+    private static final Duration MAX_TIMEOUT = Duration.ofHours(1);
+    private static final Duration MAX_TTL = Duration.ofDays(365);
 
     /**
      * Checks ranges, and that the advertised host can be reached.
@@ -62,13 +68,19 @@ public record ConnectorConfig(
                         + sideChannelPort
                         + " is not an address");
         require(tpSize >= 1 && tpSize <= 1_024, "tpSize=" + tpSize + " is not in 1..1024");
+        require(
+                RankMapping.isDealt(factors.kvHeads(), tpSize),
+                factors.kvHeads() + " KV heads cannot be dealt evenly to tpSize=" + tpSize);
+        require(
+                SideChannelAddress.isValid(bindHost, sideChannelPort),
+                "side channel host " + Excerpt.of(bindHost) + " is no name and no address");
         require(blockTokens >= 1, "blockTokens=" + blockTokens + " is below 1");
+        requirePositive("leaseDuration", leaseDuration, MAX_LEASE);
+        requirePositive("handshakeTimeout", handshakeTimeout, MAX_TIMEOUT);
+        requirePositive("readTimeout", readTimeout, MAX_TIMEOUT);
         require(
-                !leaseDuration.isNegative() && !leaseDuration.isZero(),
-                "leaseDuration=" + leaseDuration + " is not positive");
-        require(
-                leaseDuration.compareTo(Duration.ofDays(1)) <= 0,
-                "leaseDuration=" + leaseDuration + " is over a day");
+                !engineTtl.isNegative() && engineTtl.compareTo(MAX_TTL) <= 0,
+                "engineTtl=" + engineTtl + " is not between 0 and " + MAX_TTL);
     }
 
     /** How far a renewal extends a lease: two thirds of it. */
@@ -79,6 +91,12 @@ public record ConnectorConfig(
     /** How long a request is held at most, however often it is renewed: 480 s at 30 s. */
     Duration holdLimit() {
         return leaseDuration.multipliedBy(16);
+    }
+
+    private static void requirePositive(String name, Duration value, Duration max) {
+        require(
+                value.isPositive() && value.compareTo(max) <= 0,
+                name + "=" + value + " is not positive and at most " + max);
     }
 
     private static void require(boolean condition, String problem) {
@@ -101,8 +119,10 @@ public record ConnectorConfig(
         private String bindHost = "localhost";
         private @Nullable String advertisedHost;
         private int sideChannelPort = DEFAULT_PORT;
+        private int dataParallelIndex;
         private int tpSize = 1;
         private boolean enforceCompatibility = true;
+        private PeerPolicy peers = PeerPolicy.ANY;
         private Duration leaseDuration = Duration.ofSeconds(30);
         private Duration handshakeTimeout = Duration.ofSeconds(5);
         private Duration readTimeout = Duration.ofMinutes(2);
@@ -144,6 +164,16 @@ public record ConnectorConfig(
             return this;
         }
 
+        /**
+         * The engine's place among data parallel ones, which is added to the port, as in vLLM; a
+         * free port is any free port. Default: 0.
+         */
+        public Builder dataParallelIndex(int value) {
+            require(value >= 0 && value <= 65_535, "dataParallelIndex=" + value + " is no index");
+            dataParallelIndex = value;
+            return this;
+        }
+
         /** Default: 1. */
         public Builder tpSize(int value) {
             tpSize = value;
@@ -153,6 +183,12 @@ public record ConnectorConfig(
         /** Default: true. */
         public Builder enforceCompatibility(boolean value) {
             enforceCompatibility = value;
+            return this;
+        }
+
+        /** Default: {@link PeerPolicy#ANY}. */
+        public Builder peers(PeerPolicy value) {
+            peers = value;
             return this;
         }
 
@@ -197,11 +233,12 @@ public record ConnectorConfig(
                     instanceId,
                     bindHost,
                     advertisedHost == null ? bindHost : advertisedHost,
-                    sideChannelPort,
+                    sideChannelPort == 0 ? 0 : sideChannelPort + dataParallelIndex,
                     tpSize,
                     blockTokens,
                     factors,
                     enforceCompatibility,
+                    peers,
                     leaseDuration,
                     handshakeTimeout,
                     readTimeout,

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param address where it was asked
  * @param identity of the registration that the payloads describe
  * @param tellsEpoch whether the payloads carried the epoch, or the requests did
- * @param ranks the ranks that this rank reads from
+ * @param mapping of the peer's ranks to this one
+ * @param ranks the ranks that wait for this rank
  * @param clock how the peer's clock stands to this rank's; null if it does not tell
  */
 record FetchedEngine(
@@ -21,6 +22,7 @@ record FetchedEngine(
         SideChannelAddress address,
         RegistrationIdentity identity,
         boolean tellsEpoch,
+        RankMapping mapping,
         List<FetchedRank> ranks,
         @Nullable ClockOffset clock) {
     /**
@@ -53,6 +55,7 @@ record FetchedEngine(
             String engineId,
             SideChannelAddress address,
             HandshakeAnswers answers,
+            RankMapping mapping,
             long namedEpoch,
             ConnectorConfig config,
             KvCacheRegions local) {
@@ -60,17 +63,33 @@ record FetchedEngine(
         String instanceId = null;
         long epoch = Long.MAX_VALUE;
         long newestEpoch = 0;
-        for (byte[] answer : answers.payloads()) {
-            HandshakePayload payload = HandshakePayload.decode(answer);
+        List<byte[]> payloads = answers.payloads();
+        if (payloads.size() != mapping.slices().size()) {
+            throw new ConnectorException(
+                    "handshake: "
+                            + payloads.size()
+                            + " answers for "
+                            + mapping.slices().size()
+                            + " ranks");
+        }
+        for (int i = 0; i < payloads.size(); i++) {
+            HandshakePayload payload = HandshakePayload.decode(payloads.get(i));
             requireCompatible(payload, config);
             AgentMetadata metadata = AgentMetadataCodec.decode(payload.agentMetadata());
-            RemoteGeometry geometry = RemoteGeometry.check(engineId, metadata, local);
+            RemoteGeometry geometry =
+                    RemoteGeometry.check(
+                            engineId,
+                            metadata,
+                            local,
+                            mapping.slices().get(i),
+                            config.peers().maxBlocks());
             if (!ranks.isEmpty() && !Objects.equals(instanceId, payload.instanceId())) {
                 throw new ConnectorException(
                         "handshake: the ranks of engine "
                                 + Excerpt.of(engineId)
                                 + " answered from two processes; it restarts");
             }
+            requireEqualBlocks(ranks, geometry);
             instanceId = payload.instanceId();
             epoch = Math.min(epoch, payload.epoch());
             newestEpoch = Math.max(newestEpoch, payload.epoch());
@@ -84,6 +103,7 @@ record FetchedEngine(
                         ? new RegistrationIdentity(instanceId, epoch, newestEpoch)
                         : new RegistrationIdentity(instanceId, namedEpoch, namedEpoch),
                 tellsEpoch,
+                mapping,
                 ranks,
                 answers.clock());
     }
@@ -92,7 +112,7 @@ record FetchedEngine(
         if (!Objects.equals(identity.instanceId(), other.identity.instanceId())
                 || tellsEpoch != other.tellsEpoch
                 || (tellsEpoch && !identity.equals(other.identity))
-                || ranks.size() != other.ranks.size()) {
+                || !mapping.equals(other.mapping)) {
             return false;
         }
         for (int i = 0; i < ranks.size(); i++) {
@@ -101,6 +121,23 @@ record FetchedEngine(
             }
         }
         return true;
+    }
+
+    private static void requireEqualBlocks(List<FetchedRank> ranks, RemoteGeometry geometry) {
+        if (!ranks.isEmpty()) {
+            RemoteGeometry first = ranks.getFirst().geometry();
+            for (int region = 0; region * first.pieces() < first.rows().size(); region++) {
+                if (first.blocks(region) != geometry.blocks(region)) {
+                    throw new ConnectorException(
+                            "handshake: the peer's ranks have "
+                                    + first.blocks(region)
+                                    + " and "
+                                    + geometry.blocks(region)
+                                    + " blocks in region "
+                                    + region);
+                }
+            }
+        }
     }
 
     private static void requireCompatible(HandshakePayload payload, ConnectorConfig config) {

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.time.Duration;
 import java.util.List;
 
 /** Asks a peer's side channel. Called on handshake threads. */
@@ -10,12 +11,12 @@ interface HandshakeClient {
      * whether it still holds {@code requestIds}. Waits.
      *
      * @param requestIds the peer's own ids
+     * @param limit of the whole conversation
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
      */
-    HandshakeAnswers ask(SideChannelAddress address, List<RankId> ranks, List<String> requestIds);
-
-    /** As {@link #ask}, for the payloads only. */
-    default List<byte[]> fetch(SideChannelAddress address, List<RankId> ranks) {
-        return ask(address, ranks, List.of()).payloads();
-    }
+    HandshakeAnswers ask(
+            SideChannelAddress address,
+            List<RankId> ranks,
+            List<String> requestIds,
+            Duration limit);
 }

@@ -63,6 +63,11 @@ final class LoadedEngine {
         }
     }
 
+    /** How this rank's heads lie on the peer's ranks. */
+    RankMapping mapping() {
+        return fetched.mapping();
+    }
+
     SideChannelAddress address() {
         return fetched.address();
     }

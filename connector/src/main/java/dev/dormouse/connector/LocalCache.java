@@ -1,7 +1,6 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.BlockList;
-import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.TransportException;
@@ -10,12 +9,12 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One rank's own KV cache on the transport: its registration, the block list built on it, and the
+ * One rank's own KV cache on the transport: its registration, the block lists built on it, and the
  * metadata that tells peers of it. The three come and go together.
  */
 final class LocalCache {
     /** What is built on a registration. */
-    private record Derived(BlockList blocks, AgentMetadata metadata) {}
+    private record Derived(LocalBlockLists blocks, AgentMetadata metadata) {}
 
     /** How far the memory is known to the transport. */
     enum State {
@@ -30,7 +29,7 @@ final class LocalCache {
     private final KvTransport transport;
     private final ConnectorConfig config;
     private final KvCacheRegions regions;
-    private final List<BlockList> unclosed = new ArrayList<>();
+    private final List<LocalBlockLists> unclosed = new ArrayList<>();
     private @Nullable Registration registration;
     private @Nullable Derived derived;
 
@@ -108,8 +107,9 @@ final class LocalCache {
         }
     }
 
-    BlockList blocks() {
-        return required().blocks();
+    /** The blocks, each split into {@code pieces} equal ones. */
+    BlockList blocks(int pieces) {
+        return required().blocks().split(pieces);
     }
 
     AgentMetadata metadata() {
@@ -118,21 +118,8 @@ final class LocalCache {
 
     private Derived derive() {
         byte[] agentMetadata = transport.metadata();
-        BlockList blocks =
-                transport.prepareLocal(
-                        regions.regions().stream()
-                                .map(
-                                        region ->
-                                                new BlockRow(
-                                                        region.address(),
-                                                        region.blockBytes(),
-                                                        region.strideBytes(),
-                                                        region.blocks(),
-                                                        regions.kind(),
-                                                        regions.deviceId()))
-                                .toList());
         return new Derived(
-                blocks,
+                new LocalBlockLists(transport, regions),
                 AgentMetadata.ofAttention(
                         config.engineId(),
                         agentMetadata,

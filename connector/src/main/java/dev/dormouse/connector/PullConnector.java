@@ -1,6 +1,7 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.KvTransport;
+import java.net.InetAddress;
 import java.time.Instant;
 import java.util.concurrent.locks.LockSupport;
 
@@ -13,8 +14,13 @@ public final class PullConnector {
 
     private PullConnector() {}
 
-    /** The half beside an engine's scheduler. */
+    /**
+     * The half beside an engine's scheduler.
+     *
+     * @throws ConnectorException if peers cannot reach what is advertised
+     */
     public static SchedulerConnector scheduler(ConnectorConfig config) {
+        SideChannelAddress.requireReachable(config.advertisedHost(), InetAddress::getAllByName);
         return new PullScheduler(
                 config,
                 epochBase(Instant.now()),
@@ -39,15 +45,16 @@ public final class PullConnector {
     public static WorkerConnector worker(
             ConnectorConfig config, int tpRank, KvTransport transport) {
         HandshakePool threads = new HandshakePool();
+        SideChannelClient client = new SideChannelClient(config.peers());
         return new PullWorker(
                 config,
                 tpRank,
                 transport,
                 new PullWorker.Surroundings(
-                        System::nanoTime,
-                        () -> LockSupport.parkNanos(IDLE_NANOS),
-                        new SideChannelClient(config.handshakeTimeout()),
-                        threads),
-                threads);
+                        System::nanoTime, () -> LockSupport.parkNanos(IDLE_NANOS), client, threads),
+                () -> {
+                    threads.close();
+                    client.close();
+                });
     }
 }

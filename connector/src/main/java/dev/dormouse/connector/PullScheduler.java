@@ -274,7 +274,7 @@ final class PullScheduler implements SchedulerConnector {
     /** Has the producer told that nothing is read; if too many wait to be told, its lease ends. */
     private void tell(String requestId, RemoteHandOver remote) {
         if (reads.size() < MAX_WAITING_ORDERS) {
-            reads.add(new ReadOrder(requestId, remote.source(), List.of(), List.of(), false));
+            reads.add(ReadOrder.notice(requestId, remote.source()));
         }
     }
 
@@ -317,7 +317,9 @@ final class PullScheduler implements SchedulerConnector {
                         request.id(),
                         remote.source(),
                         Arrays.stream(blocks, first, end).boxed().toList(),
-                        refusal == null ? remote.blocks().subList(0, end) : List.of(),
+                        refusal == null ? remote.blocks() : List.of(),
+                        localTokens,
+                        localTokens + externalTokens,
                         true,
                         reading.arrivedSeconds,
                         refusal));

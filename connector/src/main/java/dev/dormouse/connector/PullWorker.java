@@ -1,12 +1,13 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.KvTransport;
+import dev.dormouse.transport.PeerMessage;
+import dev.dormouse.transport.TransportException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.Executor;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +20,10 @@ final class PullWorker implements WorkerConnector {
 
     /** What a worker takes from its surroundings, so that tests can stand in for them. */
     record Surroundings(
-            LongSupplier nanoClock, Runnable idle, HandshakeClient client, Executor handshakes) {}
+            LongSupplier nanoClock,
+            Runnable idle,
+            HandshakeClient client,
+            HandshakeThreads handshakes) {}
 
     private final ConnectorConfig config;
     private final int tpRank;
@@ -83,10 +87,13 @@ final class PullWorker implements WorkerConnector {
                 new RemoteEngines(
                         transport,
                         config,
-                        local,
-                        List.of(new RankId(0, tpRank)),
-                        surroundings.client(),
-                        surroundings.handshakes(),
+                        new Handshakes(
+                                config,
+                                tpRank,
+                                regions,
+                                surroundings.client(),
+                                surroundings.handshakes(),
+                                surroundings.nanoClock()),
                         reads,
                         outcomes,
                         statistics);
@@ -213,9 +220,20 @@ final class PullWorker implements WorkerConnector {
 
     private void progress(Reader open) {
         long nowNanos = now();
-        transport.messages().forEach(message -> ledger.take(message, nowNanos, finishedSending));
+        drain().forEach(message -> ledger.take(message, nowNanos, finishedSending));
         ledger.expire(nowNanos, finishedSending);
         open.engines().progress(open.reads().progress(nowNanos), nowNanos);
+    }
+
+    /** Peers' messages. A failure costs at most those of this moment; leases cover their loss. */
+    private List<PeerMessage> drain() {
+        try {
+            return transport.messages();
+        } catch (TransportException e) {
+            statistics.failedNotification();
+            LOG.log(System.Logger.Level.WARNING, "could not take messages: {0}", e.getMessage());
+            return List.of();
+        }
     }
 
     private Reader open() {

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -51,6 +52,12 @@ final class RemoteEngine {
         return invalid ? null : loaded;
     }
 
+    /** What reads of a request that names this tensor parallel size may go through now, or null. */
+    @Nullable LoadedEngine usable(int tpSize) {
+        LoadedEngine usable = usable();
+        return usable != null && usable.mapping().remoteSize() == tpSize ? usable : null;
+    }
+
     /** The transport has lost what is loaded; it is dropped once no read uses it. */
     void invalidate(long nowNanos) {
         if (loaded != null && !invalid) {
@@ -96,6 +103,31 @@ final class RemoteEngine {
 
     boolean isRetired(SideChannelAddress address, @Nullable String instanceId) {
         return instanceId != null && retired.contains(instanceId + "@" + address);
+    }
+
+    /** What is pending, for a message. */
+    List<String> describe(long nowNanos) {
+        List<String> pending = new ArrayList<>();
+        Handshake running = handshake;
+        if (running != null) {
+            pending.add(
+                    "handshake with "
+                            + Excerpt.of(engineId)
+                            + " at "
+                            + running.address()
+                            + " for "
+                            + Duration.ofNanos(nowNanos - running.startedNanos()));
+        }
+        for (WaitingRead read : waiting) {
+            pending.add(
+                    "request "
+                            + read.order().requestId()
+                            + " waits for "
+                            + Excerpt.of(engineId)
+                            + " for "
+                            + Duration.ofNanos(nowNanos - read.orderedNanos()));
+        }
+        return pending;
     }
 
     /** True if nothing is under way. */

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletionException;
-import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
@@ -19,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  * must ask the peer first, or comes too late.
  *
  * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
- * registration than the loaded one, and when a request does not tell which registration it means.
+ * registration or other ranks than the loaded ones, and when one does not tell which it means.
  * Where the parameters do not tell which registration of which process they mean, or the lease in
  * them may have ended, it must also say that it still holds the request. What the answer replaces
  * is dropped only when no read uses it, and only if the answer differs: a false claim in a
@@ -30,10 +29,7 @@ final class RemoteEngines {
 
     private final KvTransport transport;
     private final ConnectorConfig config;
-    private final LocalCache local;
-    private final List<RankId> sourceRanks;
-    private final HandshakeClient client;
-    private final Executor handshakes;
+    private final Handshakes handshakes;
     private final ActiveReads reads;
     private final ReadOutcomes outcomes;
     private final StatisticsRecorder statistics;
@@ -49,10 +45,7 @@ final class RemoteEngines {
     RemoteEngines(
             KvTransport transport,
             ConnectorConfig config,
-            LocalCache local,
-            List<RankId> sourceRanks,
-            HandshakeClient client,
-            Executor handshakes,
+            Handshakes handshakes,
             ActiveReads reads,
             ReadOutcomes outcomes,
             StatisticsRecorder statistics) {
@@ -60,9 +53,6 @@ final class RemoteEngines {
         this.loader = new PeerLoader(transport);
         this.spent = new SpentHandOvers(config.holdLimit().toNanos());
         this.config = config;
-        this.local = local;
-        this.sourceRanks = List.copyOf(sourceRanks);
-        this.client = client;
         this.handshakes = handshakes;
         this.reads = reads;
         this.outcomes = outcomes;
@@ -79,14 +69,14 @@ final class RemoteEngines {
         RemoteSource remote = order.remote();
         RemoteEngine engine = use(remote.engineId(), remote.host(), remote.port(), nowNanos);
         engine.waiting.add(new WaitingRead(order, nowNanos, arrivedNanos));
-        advance(engine, nowNanos);
+        advanceSafely(engine, nowNanos);
     }
 
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
     void renew(Heartbeat heartbeat, long nowNanos) {
         RemoteEngine engine =
                 use(heartbeat.engineId(), heartbeat.host(), heartbeat.port(), nowNanos);
-        LoadedEngine usable = engine.usable();
+        LoadedEngine usable = engine.usable(heartbeat.tpSize());
         if (usable != null) {
             long leaseNanos = heartbeat.lease().toNanos();
             for (Notification.Renewal renewal : Notification.Renewal.of(heartbeat)) {
@@ -100,9 +90,8 @@ final class RemoteEngines {
             }
         } else if (engine.handshake == null
                 && engine.fetched == null
-                && heartbeat.tpSize() == config.tpSize()
                 && !engine.mustBackOff(null, nowNanos)) {
-            ask(engine, heartbeat.host(), heartbeat.port(), nowNanos);
+            ask(engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
         }
     }
 
@@ -116,7 +105,7 @@ final class RemoteEngines {
         loader.retry();
         spent.forget(nowNanos);
         for (RemoteEngine engine : List.copyOf(engines.values())) {
-            advance(engine, nowNanos);
+            advanceSafely(engine, nowNanos);
         }
         for (Iterator<RemoteEngine> each = engines.values().iterator(); each.hasNext(); ) {
             RemoteEngine engine = each.next();
@@ -154,32 +143,26 @@ final class RemoteEngines {
     /** What is pending, for a message. */
     List<String> describe(long nowNanos) {
         List<String> pending = new ArrayList<>();
-        for (RemoteEngine engine : engines.values()) {
-            Handshake handshake = engine.handshake;
-            if (handshake != null) {
-                pending.add(
-                        "handshake with "
-                                + Excerpt.of(engine.engineId())
-                                + " at "
-                                + handshake.address()
-                                + " for "
-                                + Duration.ofNanos(nowNanos - handshake.startedNanos()));
-            }
-            for (WaitingRead read : engine.waiting) {
-                pending.add(
-                        "request "
-                                + read.order().requestId()
-                                + " waits for "
-                                + Excerpt.of(engine.engineId())
-                                + " for "
-                                + Duration.ofNanos(nowNanos - read.orderedNanos()));
-            }
-        }
+        engines.values().forEach(engine -> pending.addAll(engine.describe(nowNanos)));
         return pending;
     }
 
+    /** What goes wrong with one peer, for whatever reason, is its own readers' failure alone. */
+    private void advanceSafely(RemoteEngine engine, long nowNanos) {
+        try {
+            advance(engine, nowNanos);
+        } catch (RuntimeException e) {
+            LOG.log(
+                    System.Logger.Level.ERROR,
+                    "gave up reads from " + Excerpt.of(engine.engineId()),
+                    e);
+            engine.fetched = null;
+            handshakeFailed(engine, List.copyOf(engine.waiting), "internal error: " + e);
+        }
+    }
+
     private void advance(RemoteEngine engine, long nowNanos) {
-        settleHandshake(engine);
+        settleHandshake(engine, nowNanos);
         LoadedEngine loaded = engine.loaded;
         if (loaded != null && !engine.waiting.isEmpty() && !loaded.isConnected()) {
             engine.invalidate(nowNanos);
@@ -192,34 +175,43 @@ final class RemoteEngines {
             }
         }
         for (WaitingRead read : List.copyOf(engine.waiting)) {
+            if (!engine.waiting.contains(read)) { // ended together with another
+                continue;
+            }
             if (nowNanos - read.orderedNanos() >= patienceNanos) {
                 refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
-            } else if (engine.fetched == null
-                    && engine.waiting.contains(read)) { // not ended together with another
+            } else if (engine.fetched == null) {
                 judge(engine, read, nowNanos);
             }
         }
     }
 
-    private void settleHandshake(RemoteEngine engine) {
+    private void settleHandshake(RemoteEngine engine, long nowNanos) {
         Handshake handshake = engine.handshake;
-        if (handshake == null || !handshake.answers().isDone()) {
+        if (handshake == null) {
+            return;
+        }
+        boolean answered = handshake.answer().isDone();
+        if (!answered && nowNanos - handshake.deadlineNanos() < 0) {
             return;
         }
         engine.handshake = null;
+        if (!answered) { // its thread is stuck, or waits for its turn
+            handshakeFailed(
+                    engine,
+                    handshake.covered(),
+                    "handshake with "
+                            + handshake.address()
+                            + ": no answer within "
+                            + config.handshakeTimeout());
+            return;
+        }
         try {
-            HandshakeAnswers answers = handshake.answers().join();
-            FetchedEngine fetched =
-                    FetchedEngine.decode(
-                            engine.engineId(),
-                            handshake.address(),
-                            answers,
-                            handshake.namedEpoch(),
-                            config,
-                            local.regions());
+            Handshake.Answer answer = handshake.answer().join();
             for (WaitingRead read : handshake.covered()) {
-                read.markAsked(answers.holds().get(read.order().remote().requestId()));
+                read.markAsked(answer.holds().get(read.order().remote().requestId()));
             }
+            FetchedEngine fetched = answer.engine();
             LoadedEngine usable = engine.usable();
             if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
                 engine.fetched = fetched;
@@ -227,8 +219,6 @@ final class RemoteEngines {
         } catch (CompletionException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             handshakeFailed(engine, handshake.covered(), String.valueOf(cause.getMessage()));
-        } catch (ConnectorException e) {
-            handshakeFailed(engine, handshake.covered(), String.valueOf(e.getMessage()));
         }
     }
 
@@ -262,11 +252,14 @@ final class RemoteEngines {
 
     private void judge(RemoteEngine engine, WaitingRead read, long nowNanos) {
         RemoteSource remote = read.order().remote();
-        if (remote.tpSize() != config.tpSize() || remote.ppSize() != 1) {
-            handshakeFailed(engine, List.of(read), differingSizes(remote));
+        if (remote.ppSize() != 1) {
+            handshakeFailed(
+                    engine,
+                    List.of(read),
+                    "pipeline parallel sizes differ: here 1, at the peer " + remote.ppSize());
             return;
         }
-        LoadedEngine usable = engine.usable();
+        LoadedEngine usable = engine.usable(remote.tpSize());
         if (spent.contains(remote)) {
             refuse(engine, read, "these parameters were used before: the blocks may be gone");
             return;
@@ -274,7 +267,8 @@ final class RemoteEngines {
         if (read.isNotice() && usable != null && usable.identity().reaches(remote)) {
             engine.waiting.remove(read);
             spent.add(remote, nowNanos);
-            Notification.Completion notNeeded = new Notification.Completion(remote.requestId(), 1);
+            Notification.Completion notNeeded =
+                    new Notification.Completion(remote.requestId(), usable.mapping().consumers());
             send(engine, usable, notNeeded.encode(), nowNanos);
             outcomes.done(read.order());
             return;
@@ -323,7 +317,7 @@ final class RemoteEngines {
             if (engine.mustBackOff(remote, nowNanos)) {
                 refuse(engine, read, "the peer was lost just before; backing off");
             } else {
-                ask(engine, remote.host(), remote.port(), nowNanos);
+                ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
             }
         }
     }
@@ -347,16 +341,15 @@ final class RemoteEngines {
                         HoldAnswer.confirms(read.hold(), usable.identity()));
     }
 
-    private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
+    private void ask(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
         SideChannelAddress address = new SideChannelAddress(host, port);
         try {
             engine.handshake =
-                    Handshake.start(
-                            address, sourceRanks, engine.waiting, nowNanos, client, handshakes);
-        } catch (RejectedExecutionException e) {
+                    handshakes.start(engine.engineId(), address, tpSize, engine.waiting, nowNanos);
+        } catch (ConnectorException | RejectedExecutionException e) {
             List<WaitingRead> waiting =
-                    engine.waiting.stream().filter(read -> read.names(address)).toList();
-            handshakeFailed(engine, waiting, "too many handshakes are pending");
+                    engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();
+            handshakeFailed(engine, waiting, String.valueOf(e.getMessage()));
         }
     }
 
@@ -391,15 +384,6 @@ final class RemoteEngines {
         } else {
             outcomes.failed(read.order(), reason);
         }
-    }
-
-    private String differingSizes(RemoteSource remote) {
-        return "parallel sizes differ: here tensor parallel "
-                + config.tpSize()
-                + " and pipeline parallel 1, at the peer "
-                + remote.tpSize()
-                + " and "
-                + remote.ppSize();
     }
 
     /** Sends to all loaded ranks; true if all took it. */

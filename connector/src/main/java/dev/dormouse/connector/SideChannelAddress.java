@@ -12,6 +12,8 @@ import java.util.regex.Pattern;
  * @param port TCP port; 0, where a listener is to be opened, stands for any free one
  */
 record SideChannelAddress(String host, int port) {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
     /** Only what host names and literals consist of. */
     private static final Pattern HOST = Pattern.compile("[A-Za-z0-9._:%-]{1,255}");
 
@@ -35,7 +37,40 @@ record SideChannelAddress(String host, int port) {
         if (host.isEmpty() || host.equals("*")) {
             return true;
         }
-        return host.matches("[0.:]+");
+        if (host.matches("[0.:]+")) {
+            return true;
+        }
+        try {
+            return InetAddress.ofLiteral(host).isAnyLocalAddress(); // such as ::ffff:0.0.0.0
+        } catch (IllegalArgumentException e) {
+            return false; // a name
+        }
+    }
+
+    /**
+     * Makes sure that the name of this host does not stand for every interface here. A name that
+     * only peers can look up is allowed.
+     *
+     * @throws ConnectorException if it does
+     */
+    static void requireReachable(String host, NameResolver.Lookup lookup) {
+        try {
+            for (InetAddress address : lookup.addresses(host)) {
+                if (address.isAnyLocalAddress()) {
+                    throw new ConnectorException(
+                            "side channel: peers cannot reach "
+                                    + Excerpt.of(host)
+                                    + ", which is the wildcard address "
+                                    + address.getHostAddress()
+                                    + "; advertise one of this host's addresses");
+                }
+            }
+        } catch (UnknownHostException e) {
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "side channel: the advertised host {0} is not known here",
+                    host);
+        }
     }
 
     /**

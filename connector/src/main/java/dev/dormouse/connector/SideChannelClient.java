@@ -11,19 +11,35 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The asking end of the side channel, which a ZeroMQ REQ is to its peers. Each handshake has its
- * own connection, and one limit for all its ranks.
+ * own connection, and one limit for all its ranks. Connects only to what the policy allows, and to
+ * the very address that was checked.
  */
-final class SideChannelClient implements HandshakeClient {
-    private final Duration timeout;
+final class SideChannelClient implements HandshakeClient, AutoCloseable {
+    private final PeerPolicy policy;
+    private final NameResolver resolver;
 
-    SideChannelClient(Duration timeout) {
-        this.timeout = timeout;
+    SideChannelClient(PeerPolicy policy) {
+        this(policy, new NameResolver());
+    }
+
+    /** A client that owns {@code resolver}. */
+    SideChannelClient(PeerPolicy policy, NameResolver resolver) {
+        this.policy = policy;
+        this.resolver = resolver;
+    }
+
+    @Override
+    public void close() {
+        resolver.close();
     }
 
     @Override
     public HandshakeAnswers ask(
-            SideChannelAddress address, List<RankId> ranks, List<String> requestIds) {
-        long deadlineNanos = System.nanoTime() + timeout.toNanos();
+            SideChannelAddress address,
+            List<RankId> ranks,
+            List<String> requestIds,
+            Duration limit) {
+        long deadlineNanos = System.nanoTime() + limit.toNanos();
         try (ZmtpConnection connection =
                 new ZmtpConnection(connect(address, deadlineNanos), HandshakePayload.MAX_BYTES)) {
             connection.setDeadline(deadlineNanos);
@@ -47,7 +63,7 @@ final class SideChannelClient implements HandshakeClient {
                     "handshake with "
                             + address
                             + ": no answer within "
-                            + timeout
+                            + limit
                             + "; is the engine up, and is this its side channel?",
                     e);
         } catch (IOException e) {
@@ -70,10 +86,17 @@ final class SideChannelClient implements HandshakeClient {
     }
 
     /** Tries all addresses of the host in turn. */
-    private static Socket connect(SideChannelAddress address, long deadlineNanos)
-            throws IOException {
+    private Socket connect(SideChannelAddress address, long deadlineNanos) throws IOException {
+        List<InetAddress> candidates =
+                resolver.resolve(
+                        address.host(), Duration.ofNanos(deadlineNanos - System.nanoTime()));
         IOException failure = new IOException("the host has no address");
-        for (InetAddress candidate : address.resolve()) {
+        for (InetAddress candidate : candidates) {
+            String refusal = policy.refusal(address, candidate);
+            if (refusal != null) {
+                failure = new IOException("peer " + candidate + " is refused: " + refusal);
+                continue;
+            }
             long leftMillis = (deadlineNanos - System.nanoTime()) / 1_000_000;
             if (leftMillis < 1) {
                 throw new SocketTimeoutException("no time left to connect");

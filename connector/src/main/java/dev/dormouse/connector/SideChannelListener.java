@@ -4,11 +4,10 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
@@ -19,24 +18,38 @@ import org.jspecify.annotations.Nullable;
  * last given to {@link #serve}.
  *
  * <p>Any host can reach it. A connection that breaks ZeroMQ's protocol is closed, a message that is
- * not exactly a request is dropped without an answer, and when there are too many connections the
- * oldest goes. A request for a rank that has no payload is answered with a {@linkplain
- * HandshakePayload#refusal refusal}: vLLM's readers fail on it at once, where silence would stall
- * their only handshake thread for five seconds.
+ * not exactly a request is dropped without an answer, every wait has a limit, and when there are
+ * too many connections the {@linkplain ConnectionTable greediest address} gives one up. A request
+ * for a rank that has no payload is answered with a {@linkplain HandshakePayload#refusal refusal}:
+ * vLLM's readers fail on it at once, where silence would stall their only handshake thread for five
+ * seconds.
  */
 final class SideChannelListener implements SideChannel {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
-    private static final int MAX_CONNECTIONS = 256;
     private static final int MAX_MESSAGE_BYTES = 1_024;
-    private static final long GREETING_NANOS = TimeUnit.SECONDS.toNanos(5);
     private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final int SWEEP_MILLIS = 250;
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
-    private static final long IDLE_NANOS = TimeUnit.MINUTES.toNanos(1);
+
+    /**
+     * What peers may take.
+     *
+     * @param connections at once
+     * @param greeting limit of the ZeroMQ greeting
+     * @param idle limit of the wait for a whole request
+     * @param answer limit of the writing of an answer
+     */
+    record Limits(int connections, Duration greeting, Duration idle, Duration answer) {
+        static final Limits DEFAULT =
+                new Limits(
+                        256, Duration.ofSeconds(5), Duration.ofMinutes(1), Duration.ofSeconds(5));
+    }
 
     private final LongSupplier nanoClock;
     private final ServerSocket server;
+    private final Limits limits;
+    private final ConnectionTable connections;
     private final Thread acceptor;
-    private final Set<Socket> connections = new LinkedHashSet<>();
     private volatile Map<RankId, byte[]> payloads = Map.of();
     private volatile @Nullable HoldBook holds;
 
@@ -47,8 +60,15 @@ final class SideChannelListener implements SideChannel {
      * @throws SideChannelException if the address cannot be bound
      */
     SideChannelListener(SideChannelAddress address, LongSupplier nanoClock) {
+        this(bind(address), nanoClock, Limits.DEFAULT);
+    }
+
+    /** Answers on {@code server}, which it owns. */
+    SideChannelListener(ServerSocket server, LongSupplier nanoClock, Limits limits) {
         this.nanoClock = nanoClock;
-        this.server = bind(address);
+        this.server = server;
+        this.limits = limits;
+        this.connections = new ConnectionTable(limits.connections());
         this.acceptor =
                 Thread.ofPlatform().name("dormouse-side-channel").daemon().unstarted(this::accept);
         acceptor.start();
@@ -72,9 +92,7 @@ final class SideChannelListener implements SideChannel {
     @Override
     public void close() {
         closeQuietly(server);
-        synchronized (connections) {
-            connections.forEach(SideChannelListener::closeQuietly);
-        }
+        connections.close();
         try { // the port is free only when nobody waits in accept
             boolean _ = acceptor.join(CLOSE_LIMIT);
         } catch (InterruptedException e) {
@@ -82,7 +100,12 @@ final class SideChannelListener implements SideChannel {
         }
     }
 
-    private static ServerSocket bind(SideChannelAddress address) {
+    /** Connections that are open now. */
+    int connections() {
+        return connections.size();
+    }
+
+    static ServerSocket bind(SideChannelAddress address) {
         try {
             ServerSocket server = new ServerSocket();
             try {
@@ -104,58 +127,69 @@ final class SideChannelListener implements SideChannel {
         }
     }
 
+    /** Takes connections, and now and then closes those whose time is over. */
     private void accept() {
         while (!server.isClosed()) {
             try {
+                server.setSoTimeout(SWEEP_MILLIS);
                 Socket socket = server.accept();
-                remember(socket);
-                Thread.ofVirtual().name("dormouse-side-channel-peer").start(() -> converse(socket));
-            } catch (IOException e) {
-                if (!server.isClosed()) {
+                try {
+                    start(socket);
+                } catch (RuntimeException | Error e) {
+                    closeQuietly(socket);
+                    throw e;
+                }
+            } catch (SocketTimeoutException e) {
+                LOG.log(System.Logger.Level.TRACE, "side channel: nobody came");
+            } catch (IOException | RuntimeException | Error e) {
+                if (!server.isClosed()) { // whatever it was, the next peer must find an answer
                     LOG.log(System.Logger.Level.WARNING, "side channel: could not accept", e);
                     LockSupport.parkNanos(ACCEPT_PAUSE_NANOS); // such as too many open files
                 }
             }
+            connections.closeOverdue(System.nanoTime());
         }
     }
 
-    private void remember(Socket socket) {
-        synchronized (connections) {
-            if (connections.size() >= MAX_CONNECTIONS) {
-                Socket oldest = connections.iterator().next();
-                connections.remove(oldest);
-                closeQuietly(oldest);
-            }
-            connections.add(socket);
-            if (server.isClosed()) {
-                closeQuietly(socket);
-            }
+    private void start(Socket socket) {
+        ConnectionTable.Entry entry = connections.add(socket, after(limits.greeting()));
+        try {
+            Thread.ofVirtual().name("dormouse-side-channel-peer").start(() -> converse(entry));
+        } catch (RuntimeException | Error e) {
+            connections.remove(entry);
+            throw e;
         }
     }
 
-    private void converse(Socket socket) {
-        try (ZmtpConnection connection = new ZmtpConnection(socket, MAX_MESSAGE_BYTES)) {
-            connection.setDeadline(System.nanoTime() + GREETING_NANOS);
+    private void converse(ConnectionTable.Entry entry) {
+        try (ZmtpConnection connection = new ZmtpConnection(entry.socket(), MAX_MESSAGE_BYTES)) {
+            connection.setDeadline(after(limits.greeting()));
             connection.open("ROUTER");
+            entry.greeted();
             while (true) {
-                connection.setDeadline(System.nanoTime() + IDLE_NANOS);
+                long deadline = after(limits.idle());
+                entry.setDeadline(deadline);
+                connection.setDeadline(deadline);
                 List<byte[]> message = connection.receive();
                 if (message == null) {
                     return;
                 }
+                entry.setDeadline(after(limits.answer()));
                 answer(connection, message);
             }
-        } catch (IOException e) {
+        } catch (IOException | RuntimeException e) {
             LOG.log(
                     System.Logger.Level.DEBUG,
                     "side channel: ended a connection from {0}: {1}",
-                    socket.getRemoteSocketAddress(),
+                    entry.socket().getRemoteSocketAddress(),
                     e.getMessage());
         } finally {
-            synchronized (connections) {
-                connections.remove(socket);
-            }
+            connections.remove(entry);
         }
+    }
+
+    private static long after(Duration limit) {
+        return System.nanoTime() + limit.toNanos();
     }
 
     private void answer(ZmtpConnection connection, List<byte[]> message) throws IOException {

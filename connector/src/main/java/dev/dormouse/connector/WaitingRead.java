@@ -67,8 +67,8 @@ final class WaitingRead {
         return !isNotice() && hold == null && (doubted || !order.remote().isComplete());
     }
 
-    boolean names(SideChannelAddress address) {
-        return address.host().equals(order.remote().host())
-                && address.port() == order.remote().port();
+    /** True if the request says that the peer has this tensor parallel size. */
+    boolean namesSize(int tpSize) {
+        return order.remote().tpSize() == tpSize;
     }
 }

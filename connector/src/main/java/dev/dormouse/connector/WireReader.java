@@ -21,6 +21,10 @@ import org.msgpack.value.ValueType;
  */
 final class WireReader {
     private static final int MAX_DEPTH = 16;
+
+    /** Elements of all arrays and maps of a message: each becomes an object here. */
+    static final int MAX_ELEMENTS = 262_144;
+
     private static final MessagePack.UnpackerConfig STRICT =
             new MessagePack.UnpackerConfig()
                     .withAllowReadingStringAsBinary(false)
@@ -35,6 +39,7 @@ final class WireReader {
     private final String what;
     private final int length;
     private final MessageUnpacker unpacker;
+    private int elementsLeft = MAX_ELEMENTS;
 
     /**
      * A reader at the first byte.
@@ -155,8 +160,8 @@ final class WireReader {
         switch (type) {
             case ARRAY -> skipMany(field, arraySize(field, length), depth);
             case MAP -> skipMany(field, 2 * mapSize(field, length), depth);
-            case STRING -> string(field, length);
-            case BINARY -> binary(field, length);
+            case STRING -> skipPayload(field, unpacker::unpackRawStringHeader);
+            case BINARY -> skipPayload(field, unpacker::unpackBinaryHeader);
             case NIL, BOOLEAN, INTEGER, FLOAT, EXTENSION ->
                     guarded(
                             field,
@@ -165,6 +170,12 @@ final class WireReader {
                                 return field;
                             });
         }
+    }
+
+    private void skipPayload(String field, Step<Integer> header) {
+        int bytes = guarded(field, header);
+        checkSize(field, bytes, length);
+        var _ = guarded(field, () -> unpacker.readPayloadAsReference(bytes));
     }
 
     private void skipMany(String field, int count, int depth) {
@@ -177,6 +188,10 @@ final class WireReader {
         require(field, type);
         int size = guarded(field, header);
         checkSize(field, size, max);
+        elementsLeft -= type == ValueType.MAP ? 2 * size : size;
+        if (elementsLeft < 0) {
+            throw fault("more than " + MAX_ELEMENTS + " elements, with " + field);
+        }
         return size;
     }
 

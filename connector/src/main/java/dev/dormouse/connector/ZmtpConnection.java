@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
 import java.io.DataOutputStream;
@@ -48,7 +49,7 @@ final class ZmtpConnection implements Closeable {
     ZmtpConnection(Socket socket, int maxMessageBytes) throws IOException {
         this.socket = socket;
         this.in = socket.getInputStream();
-        this.out = new DataOutputStream(socket.getOutputStream());
+        this.out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream()));
         this.maxMessageBytes = maxMessageBytes;
         socket.setTcpNoDelay(true);
     }
@@ -69,14 +70,16 @@ final class ZmtpConnection implements Closeable {
         greeting[9] = 0x7f;
         greeting[10] = 3;
         System.arraycopy("NULL".getBytes(US_ASCII), 0, greeting, 12, 4);
-        write(greeting);
+        out.write(greeting);
+        out.flush();
         byte[] theirs = read(GREETING_BYTES);
         require(theirs[0] == (byte) 0xff && theirs[9] == 0x7f, "no ZMTP signature");
         require(theirs[10] >= 3, "ZMTP version " + theirs[10] + " is older than 3");
         require(
                 Arrays.equals(theirs, 12, 32, greeting, 12, 32),
                 "the peer asks for a security mechanism");
-        write(frame(COMMAND, ready(socketType)));
+        writeFrame(COMMAND, ready(socketType));
+        out.flush();
         byte[] command = readFrame(MAX_COMMAND_BYTES, true).body();
         require(
                 command.length > 5 && new String(command, 0, 6, US_ASCII).equals("\5READY"),
@@ -104,13 +107,12 @@ final class ZmtpConnection implements Closeable {
         }
     }
 
-    /** Sends one message. */
+    /** Sends one message. The frames are not copied. */
     void send(List<byte[]> frames) throws IOException {
-        ByteArrayOutputStream message = new ByteArrayOutputStream();
         for (int i = 0; i < frames.size(); i++) {
-            message.write(frame(i + 1 < frames.size() ? MORE : 0, frames.get(i)));
+            writeFrame(i + 1 < frames.size() ? MORE : 0, frames.get(i));
         }
-        write(message.toByteArray());
+        out.flush();
     }
 
     @Override
@@ -167,14 +169,7 @@ final class ZmtpConnection implements Closeable {
         socket.setSoTimeout((int) Math.min(leftMillis, Integer.MAX_VALUE));
     }
 
-    private void write(byte[] bytes) throws IOException {
-        out.write(bytes);
-        out.flush();
-    }
-
-    private static byte[] frame(int flags, byte[] body) throws IOException {
-        ByteArrayOutputStream bytes = new ByteArrayOutputStream(body.length + 9);
-        DataOutputStream out = new DataOutputStream(bytes);
+    private void writeFrame(int flags, byte[] body) throws IOException {
         if (body.length > 255) {
             out.writeByte(flags | LONG);
             out.writeLong(body.length);
@@ -183,7 +178,6 @@ final class ZmtpConnection implements Closeable {
             out.writeByte(body.length);
         }
         out.write(body);
-        return bytes.toByteArray();
     }
 
     private static byte[] ready(String socketType) throws IOException {

@@ -37,6 +37,15 @@ final class ConnectorConfigTest {
                         builder -> builder.tpSize(0),
                         builder -> builder.sideChannelPort(65_536),
                         builder -> builder.advertisedHost("not a host"),
+                        builder -> builder.tpSize(3),
+                        builder -> builder.advertisedHost("10.0.0.1").bindHost("a b"),
+                        builder -> builder.advertisedHost("::ffff:0.0.0.0"),
+                        builder -> builder.handshakeTimeout(Duration.ZERO),
+                        builder -> builder.handshakeTimeout(Duration.ofSeconds(Long.MAX_VALUE)),
+                        builder -> builder.readTimeout(Duration.ofSeconds(-1)),
+                        builder -> builder.readTimeout(Duration.ofDays(1_000_000)),
+                        builder -> builder.engineTtl(Duration.ofNanos(-1)),
+                        builder -> builder.engineTtl(Duration.ofSeconds(Long.MAX_VALUE)),
                         builder -> builder.leaseDuration(Duration.ZERO),
                         builder -> builder.leaseDuration(Duration.ofDays(2)));
         for (Consumer<ConnectorConfig.Builder> change : bad) {
@@ -58,6 +67,27 @@ final class ConnectorConfigTest {
         assertThat(config.engineTtl()).isEqualTo(Duration.ofHours(1));
         assertThat(config.enforceCompatibility()).isTrue();
         assertThat(config.skipReregistration()).isFalse();
+    }
+
+    @Test
+    void theDataParallelIndexIsAddedToThePort() {
+        assertThat(
+                        Params.config("E")
+                                .sideChannelPort(5600)
+                                .dataParallelIndex(3)
+                                .build()
+                                .sideChannelPort())
+                .isEqualTo(5603);
+        assertThat(Params.config("E").dataParallelIndex(3).build().sideChannelPort())
+                .as("any free port")
+                .isZero();
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(
+                        () ->
+                                Params.config("E")
+                                        .sideChannelPort(65_535)
+                                        .dataParallelIndex(1)
+                                        .build());
     }
 
     @Test

@@ -151,6 +151,11 @@ final class ModelEngine {
         return new SideChannelAddress(config.advertisedHost(), scheduler.sideChannelPort());
     }
 
+    /** The payload that its side channel serves for a rank. */
+    byte[] served(RankId rank) {
+        return Objects.requireNonNull(world.sideChannels().served(address()).get(rank));
+    }
+
     /** One step of the engine's loop. */
     void step() {
         if (inStep) { // a release waits inside of it

@@ -2,20 +2,25 @@ package dev.dormouse.connector;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
 /** Handshake threads that run when the test says so. */
-final class ModelExecutor implements Executor {
+final class ModelExecutor implements HandshakeThreads {
     private final Deque<Runnable> tasks = new ArrayDeque<>();
+    private boolean stuck;
     private int capacity = Integer.MAX_VALUE;
 
     @Override
-    public void execute(Runnable task) {
+    public void execute(SideChannelAddress address, Runnable task) {
         if (tasks.size() >= capacity) {
             throw new RejectedExecutionException("full");
         }
         tasks.add(task);
+    }
+
+    /** Nothing runs any more, although it was accepted. */
+    void setStuck(boolean value) {
+        stuck = value;
     }
 
     void setCapacity(int tasks) {
@@ -28,7 +33,7 @@ final class ModelExecutor implements Executor {
 
     /** Runs the oldest handshake, if there is one. */
     boolean runNext() {
-        Runnable task = tasks.poll();
+        Runnable task = stuck ? null : tasks.poll();
         if (task == null) {
             return false;
         }

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -78,13 +79,16 @@ final class ModelSideChannels implements HandshakeClient {
 
     @Override
     public HandshakeAnswers ask(
-            SideChannelAddress address, List<RankId> ranks, List<String> requestIds) {
+            SideChannelAddress address,
+            List<RankId> ranks,
+            List<String> requestIds,
+            Duration limit) {
         return ask(address, ranks, requestIds, worldClock);
     }
 
     /** The asking end of an engine with a clock of its own. */
     HandshakeClient client(LongSupplier clock) {
-        return (address, ranks, requestIds) -> ask(address, ranks, requestIds, clock);
+        return (address, ranks, requestIds, _) -> ask(address, ranks, requestIds, clock);
     }
 
     private HandshakeAnswers ask(

@@ -91,12 +91,17 @@ final class PeerIdentityTest {
                         "W",
                         wide.address(),
                         new HandshakeAnswers(List.of(served(wide, 0), before), null, Map.of()),
+                        new RankMapping(2, List.of(whole(0), whole(1)), 1),
                         0,
                         wide.config(),
                         d.rank().regions());
         assertThat(straddled.identity().epoch()).isEqualTo(1);
         assertThat(straddled.identity().newestEpoch()).isEqualTo(2);
         assertThat(wide.scheduler().epoch()).isEqualTo(2);
+    }
+
+    private static RankMapping.Slice whole(int rank) {
+        return new RankMapping.Slice(rank, 0, 0, 1, 1, 1, false);
     }
 
     @Test

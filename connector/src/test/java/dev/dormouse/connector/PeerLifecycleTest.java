@@ -295,8 +295,8 @@ final class PeerLifecycleTest {
     }
 
     @Test
-    void aPeerOfOtherSizeIsNotAskedForARenewal() {
-        KvTransferParams wide = Params.changed(pair.prefill(1), json -> json.put("tp_size", 2));
+    void aPeerWhoseSizeDoesNotFitIsNotAskedForARenewal() {
+        KvTransferParams wide = Params.changed(pair.prefill(1), json -> json.put("tp_size", 3));
         d.scheduler().onArrival(new ConnectorRequest("waits", 8, wide));
         world.settle();
         assertThat(world.sideChannels().fetches()).isZero();
@@ -333,7 +333,7 @@ final class PeerLifecycleTest {
     @Test
     void fewerRemoteThanLocalBlocksAreRefused() {
         RemoteSource source = RemoteHandOver.read(pair.prefill(1)).source();
-        ReadOrder order = new ReadOrder("d1", source, List.of(4, 5), List.of(3), true);
+        ReadOrder order = new ReadOrder("d1", source, List.of(4, 5), List.of(3), 0, 8, true);
         d.rank()
                 .worker()
                 .start(

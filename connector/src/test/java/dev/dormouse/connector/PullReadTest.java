@@ -227,6 +227,7 @@ final class PullReadTest {
         p.publish();
         d.decode("waits", 4, p.prefill("p2", 4, new int[] {1}, 2), new int[] {1});
         world.tick();
+        world.tick(); // the peer has answered; the answer waits for the stuck read
         world.elapse(d.config().readTimeout());
         world.tick();
         assertThat(d.abandoned()).containsExactly("stuck");

@@ -184,7 +184,7 @@ final class PullSchedulerTest {
     }
 
     @Test
-    void surplusBlocksOfTheHolderAreCutSoThatTheTailsPair() {
+    void tokensBeyondThePromptAreNotRead() {
         KvTransferParams more =
                 Params.remote(
                         json -> {
@@ -199,7 +199,10 @@ final class PullSchedulerTest {
                         });
         ConnectorRequest request = new ConnectorRequest("d1", 10, more);
         scheduler.onAllocated(request, new int[] {11, 12, 13}, 4, 6);
-        assertThat(scheduler.step().reads().getFirst().remoteBlocks()).containsExactly(7, 3, 9);
+        ReadOrder read = scheduler.step().reads().getFirst();
+        assertThat(read.remoteBlocks()).containsExactly(7, 3, 9, 5);
+        assertThat(read.firstToken()).isEqualTo(4);
+        assertThat(read.endToken()).isEqualTo(10);
     }
 
     @Test

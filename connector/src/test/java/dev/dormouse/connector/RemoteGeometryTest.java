@@ -16,7 +16,7 @@ final class RemoteGeometryTest {
 
     @Test
     void anEqualPeerIsAccepted() {
-        RemoteGeometry geometry = RemoteGeometry.check("P", FITTING, LOCAL);
+        RemoteGeometry geometry = check(FITTING);
         assertThat(geometry.rows()).hasSize(ModelEngine.LAYERS);
         assertThat(geometry.rows().getFirst().count()).isEqualTo(ModelEngine.BLOCKS);
     }
@@ -31,7 +31,7 @@ final class RemoteGeometryTest {
                                 "regionGroups", "none",
                                 "regionNames", "none",
                                 "memoryTypes", "none"));
-        assertThat(RemoteGeometry.check("P", other, LOCAL).rows().getLast().count()).isEqualTo(7);
+        assertThat(check(other).rows().getLast().count()).isEqualTo(7);
     }
 
     @Test
@@ -61,15 +61,18 @@ final class RemoteGeometryTest {
         assertRefused(Map.of("strides", List.of(47L, 64L)), "region 0");
         assertRefused(Map.of("strides", List.of(Long.MAX_VALUE, 64L)), "region 0");
         assertRefused(Map.of("bases", List.of(Long.MAX_VALUE - 10, 4096L)), "region 0");
-        assertRefused(Map.of("regionBlocks", List.of(1L << 31, 1L)), "cannot be indexed");
-        assertRefused(
-                Map.of("regionBlocks", List.of((1L << 31) - 1, (1L << 31) - 1)),
-                "cannot be indexed");
+        assertRefused(Map.of("regionBlocks", List.of(1L << 31, 1L)), "limit 1000");
+        assertRefused(Map.of("regionBlocks", List.of(501L, 500L)), "limit 1000");
+    }
+
+    private static RemoteGeometry check(AgentMetadata remote) {
+        RankMapping.Slice slice = RankMapping.of(0, 1, 1, 2).slices().getFirst();
+        return RemoteGeometry.check("P", remote, LOCAL, slice, 1_000);
     }
 
     private static void assertRefused(Map<String, Object> changes, String message) {
         assertThatExceptionOfType(ConnectorException.class)
-                .isThrownBy(() -> RemoteGeometry.check("P", with(changes), LOCAL))
+                .isThrownBy(() -> check(with(changes)))
                 .withMessageContaining(message);
     }
 

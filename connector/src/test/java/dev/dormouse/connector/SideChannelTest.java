@@ -23,6 +23,7 @@ import org.junit.jupiter.api.Test;
 
 /** The side channel over real sockets on loopback, with good and hostile peers. */
 final class SideChannelTest {
+    private static final Duration LIMIT = Duration.ofSeconds(20);
     private static final RankId RANK = new RankId(0, 0);
     private static final byte[] PAYLOAD =
             new HandshakePayload("0".repeat(64), new byte[1000], 3, "i").encode();
@@ -31,10 +32,11 @@ final class SideChannelTest {
             new SideChannelListener(
                     new SideChannelAddress("127.0.0.1", 0), () -> 12_345_500_000_000L);
     private final SideChannelAddress address = new SideChannelAddress("127.0.0.1", listener.port());
-    private final SideChannelClient client = new SideChannelClient(Duration.ofSeconds(20));
+    private final SideChannelClient client = new SideChannelClient(PeerPolicy.ANY);
 
     @AfterEach
     void close() {
+        client.close();
         listener.close();
         listener.close();
     }
@@ -43,7 +45,7 @@ final class SideChannelTest {
     void eachRankGetsItsPayload() {
         RankId other = new RankId(0, 1);
         listener.serve(Map.of(RANK, PAYLOAD, other, new byte[] {1}));
-        assertThat(client.fetch(address, List.of(other, RANK)))
+        assertThat(client.ask(address, List.of(other, RANK), List.of(), LIMIT).payloads())
                 .containsExactly(new byte[] {1}, PAYLOAD);
     }
 
@@ -56,22 +58,23 @@ final class SideChannelTest {
 
     @Test
     void newPayloadsAreServedAtOnceAndWithdrawnOnesAreRefusedAtOnce() {
-        byte[] refusal = client.fetch(address, List.of(RANK)).getFirst();
+        byte[] refusal = client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("asleep");
         for (byte generation = 1; generation < 20; generation++) {
             listener.serve(Map.of(RANK, new byte[] {generation}));
-            assertThat(client.fetch(address, List.of(RANK)).getFirst()).containsExactly(generation);
+            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                    .containsExactly(generation);
         }
         listener.serve(Map.of());
-        assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(refusal);
+        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(refusal);
     }
 
     @Test
     void anUnknownRankIsRefusedAtOnce() {
         listener.serve(Map.of(RANK, PAYLOAD));
-        byte[] refusal = client.fetch(address, List.of(new RankId(0, 7))).getFirst();
+        byte[] refusal = client.ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT).payloads().getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("tpRank=7");
@@ -84,7 +87,7 @@ final class SideChannelTest {
         for (int i = 0; i < 300; i++) {
             idle.add(new Socket(InetAddress.getLoopbackAddress(), listener.port()));
         }
-        assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
         Socket oldest = idle.getFirst();
         oldest.setSoTimeout(3_000); // idle ones would go after five seconds
         assertThat(oldest.getInputStream().readAllBytes()).hasSizeLessThanOrEqualTo(64);
@@ -143,7 +146,7 @@ final class SideChannelTest {
                             })
                     .isInstanceOf(IOException.class);
         }
-        assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
     }
 
     @Test
@@ -182,7 +185,7 @@ final class SideChannelTest {
             assertThat(closedByTheListener).isNotNull();
         }
         for (int i = 0; i < 3; i++) {
-            assertThat(client.fetch(address, List.of(RANK)).getFirst()).isEqualTo(PAYLOAD);
+            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
         }
     }
 
@@ -211,7 +214,7 @@ final class SideChannelTest {
     @Test
     void closingFreesThePort() throws IOException {
         int port = listener.port();
-        client.fetch(address, List.of(RANK));
+        client.ask(address, List.of(RANK), List.of(), LIMIT).payloads();
         listener.close();
         try (ServerSocket socket = new ServerSocket()) {
             socket.setReuseAddress(true);
@@ -225,10 +228,7 @@ final class SideChannelTest {
         try (ServerSocket silent = new ServerSocket(0)) {
             SideChannelAddress peer = new SideChannelAddress("127.0.0.1", silent.getLocalPort());
             assertThatExceptionOfType(ConnectorException.class)
-                    .isThrownBy(
-                            () ->
-                                    new SideChannelClient(Duration.ofMillis(150))
-                                            .fetch(peer, List.of(RANK)))
+                    .isThrownBy(() -> client.ask(peer, List.of(RANK), List.of(), Duration.ofMillis(150)).payloads())
                     .withMessageContaining(peer.toString())
                     .withMessageContaining("PT0.15S");
         }
@@ -246,7 +246,7 @@ final class SideChannelTest {
                         List.of(empty, PAYLOAD, PAYLOAD, PAYLOAD))) {
             try (OtherPeer peer = new OtherPeer(reply)) {
                 assertThatExceptionOfType(WireException.class)
-                        .isThrownBy(() -> client.fetch(peer.address(), List.of(RANK)))
+                        .isThrownBy(() -> client.ask(peer.address(), List.of(RANK), List.of(), LIMIT).payloads())
                         .withMessageContaining("handshake reply");
             }
         }
@@ -260,7 +260,7 @@ final class SideChannelTest {
         listener.serve(Map.of(RANK, PAYLOAD));
         listener.answerHolds(book);
         long before = System.nanoTime();
-        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("held", "not:held"));
+        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
         HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
         HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
         assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
@@ -277,7 +277,7 @@ final class SideChannelTest {
     void aPeerThatTellsNoInstanceIsNeverAskedAboutRequests() {
         byte[] vllms = new HandshakePayload("0".repeat(64), new byte[10], 0, null).encode();
         listener.serve(Map.of(RANK, vllms));
-        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("r"));
+        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("r"), LIMIT);
         assertThat(answers.holds()).isEmpty();
         assertThat(answers.payloads()).containsExactly(vllms);
     }
@@ -293,7 +293,7 @@ final class SideChannelTest {
                         new byte[100])) {
             try (OtherPeer peer = new OtherPeer(List.of(empty, PAYLOAD, timestamp))) {
                 assertThatExceptionOfType(WireException.class)
-                        .isThrownBy(() -> client.fetch(peer.address(), List.of(RANK)))
+                        .isThrownBy(() -> client.ask(peer.address(), List.of(RANK), List.of(), LIMIT).payloads())
                         .withMessageContaining("timestamp");
             }
         }

@@ -11,7 +11,6 @@ import dev.dormouse.transport.nixl.NixlTransport;
 import dev.dormouse.transport.nixl.UcxSleepDefaults;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -31,23 +30,26 @@ final class Connectors {
 
     private Connectors() {}
 
-    static ConnectorHalves open(ServeOptions options, ModelConfig model, EngineConfig engine) {
+    static ConnectorHalves open(KvSettings settings, ModelConfig model, EngineConfig engine) {
+        settings.warnings()
+                .forEach(
+                        warning -> LOGGER.log(Level.WARNING, "--kv-transfer-config: {0}", warning));
         if (engine.sleepMode()) {
             @Nullable String refusal = SleepSupport.refusal(SleepSupport.PULL, List.of(BACKEND));
             if (refusal != null) {
                 throw new IllegalArgumentException(refusal);
             }
         }
-        ConnectorConfig config = config(options, model, engine);
+        ConnectorConfig config = config(settings, model, engine);
         NixlTransport transport =
-                NixlTransport.open(BACKEND, backendParameters(engine.sleepMode()));
+                NixlTransport.open(BACKEND, backendParameters(settings, engine.sleepMode()));
         return new ConnectorHalves(
                 PullConnector.scheduler(config),
                 List.of(PullConnector.worker(config, 0, transport)));
     }
 
     private static ConnectorConfig config(
-            ServeOptions options, ModelConfig model, EngineConfig engine) {
+            KvSettings settings, ModelConfig model, EngineConfig engine) {
         CompatibilityFactors factors =
                 CompatibilityFactors.of(
                         model.name(),
@@ -55,31 +57,22 @@ final class Connectors {
                         model.kvHeads(),
                         model.headDimension(),
                         model.layers());
-        ConnectorConfig.Builder builder =
-                ConnectorConfig.builder(factors, engine.blockTokens())
-                        .bindHost(options.sideChannelHost)
-                        .sideChannelPort(options.sideChannelPort)
-                        .leaseDuration(Duration.ofSeconds(options.leaseSeconds))
-                        .skipReregistration(isFaulty());
-        if (options.advertisedHost != null) {
-            builder.advertisedHost(options.advertisedHost);
-        }
-        if (options.engineId != null) {
-            builder.engineId(options.engineId);
-        }
-        return builder.build();
+        return settings.connector(factors, engine.blockTokens())
+                .skipReregistration(isFaulty())
+                .build();
     }
 
-    private static Map<String, String> backendParameters(boolean sleepMode) {
+    private static Map<String, String> backendParameters(KvSettings settings, boolean sleepMode) {
+        Map<String, String> given = settings.backendParameters();
         if (!sleepMode) {
-            return Map.of();
+            return given;
         }
-        Map<String, String> added = UcxSleepDefaults.added(Map.of(), System.getenv());
+        Map<String, String> added = UcxSleepDefaults.added(given, System.getenv());
         LOGGER.log(
                 Level.INFO,
                 "sleep mode tells UCX: {0}",
                 added.isEmpty() ? "nothing, all is set by the user" : added);
-        return UcxSleepDefaults.applied(Map.of(), System.getenv());
+        return UcxSleepDefaults.applied(given, System.getenv());
     }
 
     private static boolean isFaulty() {

@@ -4,6 +4,7 @@ import dev.dormouse.cli.ExitWithParent;
 import dev.dormouse.cli.Termination;
 import dev.dormouse.engine.EngineInfo;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -43,7 +44,7 @@ public final class ServeCommand implements Callable<Integer> {
         }
         ServingEngine engine = start();
         Termination termination = Termination.closing(engine);
-        announce(engine.info(), engine.port());
+        announce(engine.info(), engine.role(), engine.port());
         termination.await();
         return 0;
     }
@@ -58,13 +59,13 @@ public final class ServeCommand implements Callable<Integer> {
         return ServingEngine.start(ServedModel.open(options.model, options), options);
     }
 
-    private void announce(EngineInfo info, int port) {
+    private void announce(EngineInfo info, ServeOptions.@Nullable Role role, int port) {
         System.out.printf(
                 "Listening on http://%s:%d (%s, role %s, %d KV blocks of %d tokens, sleep mode %s)%n",
                 options.host,
                 port,
                 info.servedModelName(),
-                options.role == null ? "alone" : options.role,
+                role == null ? "alone" : role,
                 info.kvBlocks(),
                 info.blockTokens(),
                 info.sleepModeEnabled() ? "on" : "off");

@@ -2,6 +2,8 @@ package dev.dormouse.cli.serve;
 
 import dev.dormouse.model.KvType;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
@@ -55,7 +57,7 @@ final class ServeOptions {
     @Option(
             names = "--role",
             description =
-                    "Serve one leg of P/D: ${COMPLETION-CANDIDATES}. Without it the engine works alone.")
+                    "Serve one leg of P/D: ${COMPLETION-CANDIDATES}. Without it, and without --kv-transfer-config, the engine works alone.")
     @Nullable Role role;
 
     @Option(
@@ -88,6 +90,49 @@ final class ServeOptions {
             defaultValue = "${env:VLLM_NIXL_SIDE_CHANNEL_PORT:-5600}",
             description = "Its port, 0 for a free one (default: ${DEFAULT-VALUE}).")
     int sideChannelPort;
+
+    @Option(
+            names = "--data-parallel-index",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "Place among data parallel engines; it is added to the side channel's port (default: ${DEFAULT-VALUE}).")
+    int dataParallelIndex;
+
+    @Option(
+            names = "--kv-transfer-config",
+            paramLabel = "JSON",
+            description =
+                    "vLLM's option of this name: connector, role and settings as one JSON object; options of their own win.")
+    @Nullable String kvTransferConfig;
+
+    @Option(
+            names = "--kv-compat",
+            paramLabel = "FACTOR=VALUE",
+            description =
+                    "What this engine says of itself where a vLLM peer says something else: vllm_version (default: 0.33.0), nixl_connector_version (15), model (the file's name of it), dtype (the cache's), attn_backend_name (FLASH_ATTN), cache_dtype (auto), is_hma_enabled (true). Repeatable.")
+    Map<String, String> kvCompat = Map.of();
+
+    @Option(
+            names = "--kv-allowed-peers",
+            paramLabel = "RULE",
+            split = ",",
+            description =
+                    "Engines that may be read from: addresses, networks such as 10.0.0.0/8, names such as *.prefill.local (default: any).")
+    List<String> kvAllowedPeers = List.of();
+
+    @Option(
+            names = "--kv-allowed-peer-ports",
+            paramLabel = "FROM-TO",
+            description = "Their side channel ports (default: any).")
+    @Nullable String kvAllowedPeerPorts;
+
+    @Option(
+            names = "--kv-max-peer-blocks",
+            paramLabel = "N",
+            description =
+                    "Most KV blocks, over all layers, that a peer's rank may name (default: 4194304).")
+    @Nullable Integer kvMaxPeerBlocks;
 
     @Option(
             names = "--kv-cache-memory",
@@ -156,18 +201,16 @@ final class ServeOptions {
     @Option(
             names = "--kv-load-failure-policy",
             paramLabel = "POLICY",
-            defaultValue = "fail",
             description =
-                    "A request whose KV cannot be read: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
-    LoadFailurePolicy loadFailurePolicy = LoadFailurePolicy.fail;
+                    "A request whose KV cannot be read: ${COMPLETION-CANDIDATES} (default: fail).")
+    @Nullable LoadFailurePolicy loadFailurePolicy;
 
     @Option(
             names = "--kv-lease-duration",
             paramLabel = "SECONDS",
-            defaultValue = "30",
             description =
-                    "How long a prompt's KV is held for a reader without a sign of life (default: ${DEFAULT-VALUE}).")
-    int leaseSeconds;
+                    "How long a prompt's KV is held for a reader without a sign of life (default: 30).")
+    @Nullable Integer leaseSeconds;
 
     @Option(
             names = "--engine-id",

@@ -56,14 +56,14 @@ final class ServedModel implements AutoCloseable {
      * Starts the engine, which owns the model's compute threads from now on; the file stays open
      * for weights that come back.
      */
-    Engine startEngine(ServeOptions options) {
-        EngineConfig config = engineConfig(options);
+    Engine startEngine(ServeOptions options, KvSettings settings) {
+        EngineConfig config = engineConfig(options, settings);
         @Nullable ConnectorHalves connector =
-                options.role == null ? null : Connectors.open(options, model.config(), config);
+                settings.role() == null ? null : Connectors.open(settings, model.config(), config);
         return Engines.start(config, List.of(model), tokenizer, connector);
     }
 
-    private EngineConfig engineConfig(ServeOptions options) {
+    private EngineConfig engineConfig(ServeOptions options, KvSettings settings) {
         ModelConfig config = model.config();
         int maxModelLength =
                 options.maxModelLen == null ? config.contextLength() : options.maxModelLen;
@@ -86,7 +86,7 @@ final class ServedModel implements AutoCloseable {
                 options.prefixCaching,
                 options.sleepMode,
                 options.holdRequestsWhileAsleep,
-                options.loadFailurePolicy == ServeOptions.LoadFailurePolicy.recompute,
+                settings.recomputesFailedLoads(),
                 options.poisonWokenMemory);
     }
 

@@ -162,6 +162,8 @@ final class FakeConnector {
                                 new RemoteSource("peer", null, "p", "localhost", 1, 1, 1, 1),
                                 table,
                                 List.of(localTokens),
+                                localTokens,
+                                localTokens + externalTokens,
                                 true);
                 orders.add(order);
                 reads.put(request.id(), order);

@@ -128,7 +128,12 @@ public final class NixlTransport implements KvTransport {
 
     @Override
     public BlockList prepareRemote(RemotePeer peer, List<BlockRow> rows) {
-        return translated(() -> new NixlBlockList(own(peer).prepare(blocks(rows))));
+        try {
+            dev.dormouse.nixl.BlockList blocks = blocks(rows);
+            return translated(() -> new NixlBlockList(own(peer).prepare(blocks)));
+        } catch (IllegalArgumentException e) { // the rows stand in the peer's bytes
+            throw new TransportException("prepare remote blocks failed: " + e.getMessage(), e);
+        }
     }
 
     @Override

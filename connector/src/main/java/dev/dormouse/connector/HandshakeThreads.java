@@ -1,0 +1,12 @@
+package dev.dormouse.connector;
+
+/** Where handshakes wait for peers. */
+@FunctionalInterface
+interface HandshakeThreads {
+    /**
+     * Runs a handshake with the peer at {@code address}, soon.
+     *
+     * @throws java.util.concurrent.RejectedExecutionException if too many are pending
+     */
+    void execute(SideChannelAddress address, Runnable handshake);
+}
