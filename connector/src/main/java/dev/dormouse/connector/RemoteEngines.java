@@ -344,7 +344,7 @@ final class RemoteEngines {
                 .judge(
                         remote,
                         read.wasAsked(),
-                        HoldAnswer.confirms(read.hold(), usable.identity()));
+                        HoldAnswer.isConfirmed(read.hold(), usable.identity()));
     }
 
     private void ask(RemoteEngine engine, String host, int port, long nowNanos) {
