@@ -224,7 +224,10 @@ final class EpochPropertyTest {
                 return;
             }
             inTransit.remove(index);
-            if (faults && !healed && !handOver.used() && random.nextInt(6) == 0) { // a client that retries
+            if (faults
+                    && !healed
+                    && !handOver.used()
+                    && random.nextInt(6) == 0) { // a client that retries
                 repeats.get(which)
                         .add(
                                 new InTransit(

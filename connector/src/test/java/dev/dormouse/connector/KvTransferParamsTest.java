@@ -140,9 +140,7 @@ final class KvTransferParamsTest {
         assertThat(
                         RemoteHandOver.read(
                                         Params.remote(
-                                                json ->
-                                                        json.put(
-                                                                "remote_blocks_expiry_time", 7.5)))
+                                                json -> json.put("remote_blocks_expiry_time", 7.5)))
                                 .source()
                                 .lease()
                                 .deadlineSeconds())

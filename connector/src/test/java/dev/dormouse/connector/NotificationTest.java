@@ -32,18 +32,15 @@ final class NotificationTest {
         List<String> ids =
                 IntStream.range(0, 5_000).mapToObj(i -> i + "-" + "x".repeat(500)).toList();
         List<Notification.Renewal> renewals =
-                Notification.Renewal.of(
-                        new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
+                Notification.Renewal.of(new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
         assertThat(renewals)
                 .allMatch(
-                        renewal ->
-                                renewal.encode().length <= Notification.MAX_RENEWAL_BYTES + 16);
+                        renewal -> renewal.encode().length <= Notification.MAX_RENEWAL_BYTES + 16);
         assertThat(renewals.stream().flatMap(each -> each.requestIds().stream()))
                 .containsExactlyElementsOf(ids);
         assertThat(
                         Notification.Renewal.of(
-                                new Heartbeat(
-                                        "P", "h", 1, 1, Duration.ofSeconds(30), List.of())))
+                                new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), List.of())))
                 .isEmpty();
     }
 

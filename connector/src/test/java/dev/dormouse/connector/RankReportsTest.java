@@ -2,7 +2,6 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
-
 import static org.assertj.core.api.Assertions.entry;
 
 import dev.dormouse.testkit.Seeded;
