@@ -71,7 +71,7 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
     }
 
     /** True if {@code answer}, which may be missing, confirms the loaded registration. */
-    static boolean confirms(@Nullable HoldAnswer answer, RegistrationIdentity loaded) {
+    static boolean isConfirmed(@Nullable HoldAnswer answer, RegistrationIdentity loaded) {
         return answer != null && answer.confirms(loaded);
     }
 }

@@ -338,7 +338,7 @@ final class RemoteEngines {
                 .judge(
                         remote,
                         read.wasAsked(),
-                        HoldAnswer.confirms(read.hold(), usable.identity()));
+                        HoldAnswer.isConfirmed(read.hold(), usable.identity()));
     }
 
     private void ask(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {

@@ -79,7 +79,7 @@ public interface SchedulerConnector extends AutoCloseable {
      */
     void drain(boolean draining);
 
-    /** The current registration epoch: 0 before the first {@link #publish}. */
+    /** The current registration epoch; before the first {@link #publish}, the one below it. */
     long epoch();
 
     /** Requests that have ended and whose blocks are held for a reader. */

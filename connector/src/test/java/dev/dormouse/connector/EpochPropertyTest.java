@@ -28,7 +28,8 @@ final class EpochPropertyTest {
 
     /** A hand-over on its way through a router. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
-    private record InTransit(int holder, KvTransferParams params, long content, int[] blocks) {}
+    private record InTransit(
+            int holder, KvTransferParams params, long content, int[] blocks, boolean used) {}
 
     /** A read that was ordered. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
@@ -58,6 +59,10 @@ final class EpochPropertyTest {
         private final Map<ModelEngine, Set<Integer>> taken = new HashMap<>();
         private final Map<ModelEngine, Map<String, int[]>> held = new HashMap<>();
         private final List<InTransit> inTransit = new ArrayList<>();
+
+        /** Hand-overs that a reader has used and will be asked to use once more. */
+        private final List<List<InTransit>> repeats = List.of(new ArrayList<>(), new ArrayList<>());
+
         private final List<Map<String, Expected>> expected =
                 List.of(new HashMap<>(), new HashMap<>());
         private final List<Set<String>> checked = List.of(new HashSet<>(), new HashSet<>());
@@ -69,6 +74,7 @@ final class EpochPropertyTest {
 
         private final int[] wakes = new int[2];
         private long next = 1;
+        private boolean healed;
 
         Run(SplittableRandom random, Addressing addressing, boolean faults) {
             this.random = random;
@@ -204,17 +210,33 @@ final class EpochPropertyTest {
                             blocks,
                             content);
             held.computeIfAbsent(holder, _ -> new HashMap<>()).put("p" + content, blocks);
-            inTransit.add(new InTransit(which, params, content, blocks));
+            inTransit.add(new InTransit(which, params, content, blocks, false));
         }
 
         private void deliver(int index, int which) {
             ModelEngine reader = readers.get(which);
+            if (!repeats.get(which).isEmpty() && random.nextInt(3) == 0) {
+                inTransit.add(index, repeats.get(which).removeFirst());
+            }
             InTransit handOver = inTransit.get(index);
             int[] blocks = allocate(reader, handOver.blocks().length);
             if (isAsleep(reader) || blocks.length == 0) {
                 return;
             }
             inTransit.remove(index);
+            if (faults
+                    && !healed
+                    && !handOver.used()
+                    && random.nextInt(6) == 0) { // a client that retries
+                repeats.get(which)
+                        .add(
+                                new InTransit(
+                                        handOver.holder(),
+                                        handOver.params(),
+                                        handOver.content(),
+                                        handOver.blocks(),
+                                        true));
+            }
             String id = "d" + next++;
             expected.get(which)
                     .put(
@@ -366,6 +388,8 @@ final class EpochPropertyTest {
             }
             settle();
             inTransit.clear();
+            repeats.forEach(List::clear);
+            healed = true;
             holders.forEach(holder -> set(holder).clear());
             held.clear();
             failuresBeforeHealing =

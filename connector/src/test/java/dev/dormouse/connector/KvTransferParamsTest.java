@@ -123,4 +123,28 @@ final class KvTransferParamsTest {
         assertThat(read.tokens()).isZero();
         assertThat(read.blocks()).containsExactly(7, 3, 9);
     }
+
+    @Test
+    void requestIdsAndLeasesOutOfRangeAreRefused() {
+        for (Consumer<ObjectNode> bad :
+                List.<Consumer<ObjectNode>>of(
+                        json -> json.put("remote_request_id", "x".repeat(513)),
+                        json -> json.put("remote_request_id", "é".repeat(300)),
+                        json -> json.put("remote_lease_deadline", "soon"),
+                        json -> json.put("remote_lease_deadline", 1e300),
+                        json -> json.put("remote_lease_seconds", -1),
+                        json -> json.put("remote_lease_seconds", 1e6),
+                        json -> json.put("remote_prompt_tokens", -5))) {
+            assertThat(Params.remote(bad).problem()).contains("kv_transfer_params: remote_");
+        }
+        assertThat(
+                        RemoteHandOver.read(
+                                        Params.remote(
+                                                json -> json.put("remote_blocks_expiry_time", 7.5)))
+                                .source()
+                                .lease()
+                                .deadlineSeconds())
+                .as("as vLLM's decode engines tell it")
+                .isEqualTo(7.5);
+    }
 }

@@ -4,7 +4,9 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.testkit.Seeded;
+import java.time.Duration;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** Messages between workers, which anybody could send. */
@@ -23,6 +25,23 @@ final class NotificationTest {
         assertThat(decode("HB:")).isEqualTo(new Notification.Renewal(List.of()));
         assertThat(new String(new Notification.Renewal(List.of("a", "b")).encode(), UTF_8))
                 .isEqualTo("HB:a,b");
+    }
+
+    @Test
+    void aHeartbeatOfManyRequestsIsSplitIntoMessagesThatEveryPeerTakes() {
+        List<String> ids =
+                IntStream.range(0, 5_000).mapToObj(i -> i + "-" + "x".repeat(500)).toList();
+        List<Notification.Renewal> renewals =
+                Notification.Renewal.of(new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
+        assertThat(renewals)
+                .allMatch(
+                        renewal -> renewal.encode().length <= Notification.MAX_RENEWAL_BYTES + 16);
+        assertThat(renewals.stream().flatMap(each -> each.requestIds().stream()))
+                .containsExactlyElementsOf(ids);
+        assertThat(
+                        Notification.Renewal.of(
+                                new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), List.of())))
+                .isEmpty();
     }
 
     @Test

@@ -2,11 +2,13 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.entry;
 
 import dev.dormouse.testkit.Seeded;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
@@ -39,6 +41,49 @@ final class RankReportsTest {
         assertThat(reports.merge(List.of(fine, fine)).failedReceiving())
                 .as("a later request of that id starts anew")
                 .isEmpty();
+    }
+
+    @Test
+    void whatOneRankGivesUpIsGivenUpAtOnceAndFinishedWithTheLast() {
+        RankReports reports = new RankReports(2);
+        WorkerReport abandoned =
+                new WorkerReport(
+                        Set.of(),
+                        Map.of(),
+                        Set.of(),
+                        Set.of(),
+                        Set.of("r"),
+                        TransferStatistics.NONE);
+        WorkerReport merged = reports.merge(List.of(EMPTY, abandoned));
+        assertThat(merged.abandonedReceiving()).containsExactly("r");
+        assertThat(merged.finishedReceiving()).isEmpty();
+        WorkerReport failed = report(Set.of(), Set.of("r"), Set.of("r"));
+        WorkerReport fine = report(Set.of(), Set.of("r"), Set.of());
+        assertThat(reports.merge(List.of(fine, EMPTY)).isEmpty()).isTrue();
+        assertThat(reports.merge(List.of(EMPTY, failed)).failedReceiving()).containsExactly("r");
+    }
+
+    @Test
+    void aHoldIsRenewedAsFarAsTheRankThatRenewedItLeast() {
+        RankReports reports = new RankReports(2);
+        assertThat(reports.merge(List.of(renewed(50), EMPTY)).renewedSending()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, renewed(45))).renewedSending())
+                .containsExactly(entry("s", 45.0));
+        assertThat(reports.merge(List.of(EMPTY, renewed(60))).renewedSending())
+                .containsExactly(entry("s", 50.0));
+        WorkerReport sent = report(Set.of("s"), Set.of(), Set.of());
+        assertThat(reports.merge(List.of(sent, sent)).renewedSending()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, renewed(99))).renewedSending()).isEmpty();
+    }
+
+    private static WorkerReport renewed(double deadline) {
+        return new WorkerReport(
+                Set.of(),
+                Map.of("s", deadline),
+                Set.of(),
+                Set.of(),
+                Set.of(),
+                TransferStatistics.NONE);
     }
 
     @Test

@@ -1,6 +1,7 @@
 package dev.dormouse.cli.demo;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
@@ -96,7 +97,8 @@ final class Demo {
         List<String> prompts = oracle.prompts();
         int equal = 0;
         for (int i = 0; i < prompts.size(); i++) {
-            JsonNode other = fleet.prefill().endpoint().prefill(longerThan(prompts, i));
+            JsonNode other =
+                    withoutLength(fleet.prefill().endpoint().prefill(longerThan(prompts, i)));
             List<Integer> tokens =
                     fleet.decode()
                             .endpoint()
@@ -105,6 +107,13 @@ final class Demo {
             equal += tokens.equals(oracle.answers().get(i)) ? 1 : 0;
         }
         return new DemoReport.Blindness(prompts.size(), equal);
+    }
+
+    /** A reader that knew the other prompt's length would refuse to read it. */
+    private static JsonNode withoutLength(JsonNode handedOver) {
+        ObjectNode concealed = handedOver.deepCopy();
+        concealed.remove(List.of("remote_num_tokens", "remote_prompt_tokens"));
+        return concealed;
     }
 
     /** The next prompt with two passages more, so that its blocks cover any other prompt's. */
