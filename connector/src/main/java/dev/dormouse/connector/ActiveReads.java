@@ -42,7 +42,7 @@ final class ActiveReads {
                             .encode();
             for (LoadedEngine.SourceRank rank : source.ranks()) {
                 if (rank.geometry().repeated()) {
-                    transport.notify(rank.peer(), notification);
+                    tellUnread(rank, notification);
                 } else {
                     post(read, rank, notification);
                 }
@@ -104,6 +104,15 @@ final class ActiveReads {
                                                 ? ""
                                                 : ", failed but not released: " + read.failure()))
                 .toList();
+    }
+
+    /** Its blocks are read elsewhere; the holder frees them when its other ranks are done, too. */
+    private void tellUnread(LoadedEngine.SourceRank rank, byte[] notification) {
+        try {
+            transport.notify(rank.peer(), notification);
+        } catch (TransportException e) { // the lease ends it
+            statistics.failedNotification();
+        }
     }
 
     private void post(ActiveRead read, LoadedEngine.SourceRank rank, byte[] notification) {

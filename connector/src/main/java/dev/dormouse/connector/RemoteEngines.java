@@ -53,12 +53,16 @@ final class RemoteEngines {
     void submit(ReadOrder order, long nowNanos) {
         RemoteEngine engine = use(order.remote().engineId(), nowNanos);
         engine.waiting.add(new WaitingRead(order, nowNanos));
-        advanceSafely(engine, nowNanos);
+        guarded(engine, () -> advance(engine, nowNanos));
     }
 
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
     void renew(Heartbeat heartbeat, long nowNanos) {
         RemoteEngine engine = use(heartbeat.engineId(), nowNanos);
+        guarded(engine, () -> renew(engine, heartbeat, nowNanos));
+    }
+
+    private void renew(RemoteEngine engine, Heartbeat heartbeat, long nowNanos) {
         LoadedEngine usable = engine.usable();
         if (usable != null) {
             send(
@@ -81,7 +85,7 @@ final class RemoteEngines {
                     .forEach(engine -> engine.invalidate(nowNanos));
         }
         for (RemoteEngine engine : List.copyOf(engines.values())) {
-            advanceSafely(engine, nowNanos);
+            guarded(engine, () -> advance(engine, nowNanos));
         }
         for (Iterator<RemoteEngine> each = engines.values().iterator(); each.hasNext(); ) {
             RemoteEngine engine = each.next();
@@ -138,9 +142,9 @@ final class RemoteEngines {
     }
 
     /** What goes wrong with one peer, for whatever reason, is its own readers' failure alone. */
-    private void advanceSafely(RemoteEngine engine, long nowNanos) {
+    private void guarded(RemoteEngine engine, Runnable action) {
         try {
-            advance(engine, nowNanos);
+            action.run();
         } catch (RuntimeException e) {
             LOG.log(
                     System.Logger.Level.ERROR,
