@@ -69,7 +69,7 @@ final class HandshakePool implements HandshakeThreads, AutoCloseable {
         Deque<Runnable> queue = pending.get(address);
         if (queue != null) {
             queue.remove();
-            if (!queue.isEmpty()) {
+            if (!queue.isEmpty() && !closed) {
                 return queue.element();
             }
         }

@@ -89,11 +89,12 @@ final class NameResolver implements AutoCloseable {
         threads.execute(
                 () -> {
                     try {
-                        answer.complete(List.of(lookup.addresses(host)));
+                        List<InetAddress> addresses = List.of(lookup.addresses(host));
+                        running.remove(host); // whoever comes from now on looks up anew
+                        answer.complete(addresses);
                     } catch (IOException | RuntimeException e) {
-                        answer.completeExceptionally(e);
-                    } finally {
                         running.remove(host);
+                        answer.completeExceptionally(e);
                     }
                 });
         return answer;

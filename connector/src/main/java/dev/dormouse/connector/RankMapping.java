@@ -95,7 +95,7 @@ record RankMapping(int remoteSize, List<Slice> slices, int consumers) {
 
     /** True if an engine of this tensor parallel size can hold this many heads. */
     static boolean isDealt(int kvHeads, int size) {
-        return Math.max(kvHeads, size) % Math.min(kvHeads, size) == 0;
+        return kvHeads >= 1 && Math.max(kvHeads, size) % Math.min(kvHeads, size) == 0;
     }
 
     /** The ranks that the peer is asked for. */

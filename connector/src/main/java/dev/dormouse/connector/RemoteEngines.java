@@ -69,13 +69,17 @@ final class RemoteEngines {
         RemoteSource remote = order.remote();
         RemoteEngine engine = use(remote.engineId(), remote.host(), remote.port(), nowNanos);
         engine.waiting.add(new WaitingRead(order, nowNanos, arrivedNanos));
-        advanceSafely(engine, nowNanos);
+        guarded(engine, () -> advance(engine, nowNanos));
     }
 
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
     void renew(Heartbeat heartbeat, long nowNanos) {
         RemoteEngine engine =
                 use(heartbeat.engineId(), heartbeat.host(), heartbeat.port(), nowNanos);
+        guarded(engine, () -> renew(engine, heartbeat, nowNanos));
+    }
+
+    private void renew(RemoteEngine engine, Heartbeat heartbeat, long nowNanos) {
         LoadedEngine usable = engine.usable(heartbeat.tpSize());
         if (usable != null) {
             long leaseNanos = heartbeat.lease().toNanos();
@@ -105,7 +109,7 @@ final class RemoteEngines {
         loader.retry();
         spent.forget(nowNanos);
         for (RemoteEngine engine : List.copyOf(engines.values())) {
-            advanceSafely(engine, nowNanos);
+            guarded(engine, () -> advance(engine, nowNanos));
         }
         for (Iterator<RemoteEngine> each = engines.values().iterator(); each.hasNext(); ) {
             RemoteEngine engine = each.next();
@@ -148,9 +152,9 @@ final class RemoteEngines {
     }
 
     /** What goes wrong with one peer, for whatever reason, is its own readers' failure alone. */
-    private void advanceSafely(RemoteEngine engine, long nowNanos) {
+    private void guarded(RemoteEngine engine, Runnable action) {
         try {
-            advance(engine, nowNanos);
+            action.run();
         } catch (RuntimeException e) {
             LOG.log(
                     System.Logger.Level.ERROR,

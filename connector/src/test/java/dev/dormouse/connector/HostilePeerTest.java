@@ -11,6 +11,7 @@ import dev.dormouse.transport.TransportException;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -140,6 +141,33 @@ final class HostilePeerTest {
         worker.start(new ConnectorStep(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0));
         assertThat(worker.poll().statistics().failedNotifications()).isEqualTo(1);
         assertThat(worker.poll().statistics().failedNotifications()).isZero();
+    }
+
+    @Test
+    void whateverGoesWrongWithOnePeerIsItsOwnReadersFailure() {
+        ModelWorld world = new ModelWorld();
+        ModelEngine d = world.start("D");
+        PullWorker worker =
+                new PullWorker(
+                        world.config("E").build(),
+                        0,
+                        d.rank().transport(),
+                        new PullWorker.Surroundings(
+                                world::nanoTime,
+                                world::tick,
+                                world.sideChannels(),
+                                (address, _) -> {
+                                    throw new IllegalStateException("injected at " + address);
+                                }),
+                        () -> {});
+        worker.registerKvCaches(d.rank().regions());
+        RemoteSource source = new RemoteSource("P", null, "p1", "127.0.0.1", 5600, 1, 1, 1);
+        ReadOrder order = new ReadOrder("r1", source, List.of(1), List.of(2), 0, 4, true);
+        Heartbeat heartbeat = new Heartbeat("Q", "127.0.0.1", 5601, 1, Duration.ofSeconds(30), List.of("q1"));
+        worker.start(
+                new ConnectorStep(
+                        List.of(order), Set.of(), Set.of(), Map.of(), List.of(heartbeat), 0));
+        assertThat(worker.poll().failedReceiving()).containsExactly("r1");
     }
 
     private static KvTransport failing(ModelTransport transport, String method, Throwable always) {

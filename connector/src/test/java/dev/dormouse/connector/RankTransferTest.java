@@ -112,7 +112,23 @@ final class RankTransferTest {
     }
 
     @Test
-    void mismatchesAreRefusedWithBothValuesAndLeaveNothing() {
+    void aRankThatIsOnlyToldMayMissTheMessageWithoutHarmToTheRead() {
+        ModelWorld world = new ModelWorld();
+        RankPool p = new RankPool(world, "P", 4, 2, BLOCK_TOKENS);
+        RankPool d = new RankPool(world, "D", 2, 2, BLOCK_TOKENS);
+        d.transports().forEach(transport -> transport.faults().failNotifies(1));
+        KvTransferParams params = p.prefill("p1", 8, new int[] {1, 2}, 1);
+        d.decode("r1", 8, params, new int[] {1, 2}, 0);
+        run(p, d, () -> d.received().contains("r1"), "the read");
+        assertThat(d.failed()).isEmpty();
+        assertThat(d.holds(new int[] {1, 2}, 1, 0, 8)).isTrue();
+        assertThat(d.statistics().failedNotifications()).isEqualTo(2);
+        world.elapse(Duration.ofMinutes(1));
+        run(p, d, () -> p.sent().contains("p1"), "the lease's end");
+    }
+
+    @Test
+    void mismatchesAreRefusedAtTheHandshakeAndLeaveNothing() {
         assertRefused(new int[] {2, 2, BLOCK_TOKENS}, new int[] {1, 2, 3});
         assertRefused(new int[] {2, 2, 3}, new int[] {2, 2, BLOCK_TOKENS});
         assertRefused(new int[] {2, 4, 2}, new int[] {2, 4, BLOCK_TOKENS});
