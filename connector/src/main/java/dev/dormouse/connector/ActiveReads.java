@@ -7,6 +7,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -137,10 +138,10 @@ final class ActiveReads {
         BlockPairs pairs = BlockPairs.of(read.order(), local.regions().regions(), rank.geometry());
         BlockList to = local.blocks(pairs.localPieces());
         if (read.isInTime(nanoClock.getAsLong())) {
+            BlockList from = Objects.requireNonNull(rank.blocks());
             read.add(
                     rank,
-                    transport.read(
-                            to, pairs.to(), rank.blocks(), pairs.from(), read.completion()));
+                    transport.read(to, pairs.to(), from, pairs.from(), read.completion()));
         }
     }
 }

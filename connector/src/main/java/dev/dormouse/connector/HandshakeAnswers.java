@@ -25,6 +25,7 @@ record HandshakeAnswers(
         private final List<byte[]> payloads = new ArrayList<>();
         private final Map<String, HoldAnswer> holds = new HashMap<>();
         private @Nullable ClockOffset clock;
+        private int bytesLeft = HandshakePayload.MAX_BYTES;
 
         /**
          * An answer to a question for a rank's payload.
@@ -37,6 +38,15 @@ record HandshakeAnswers(
             in.end();
             if (!Double.isFinite(seconds)) {
                 throw in.fault("it is " + seconds);
+            }
+            bytesLeft -= payload.length;
+            if (bytesLeft < 0) {
+                throw new WireException(
+                        "handshake payloads: those of "
+                                + (payloads.size() + 1)
+                                + " ranks have more than "
+                                + HandshakePayload.MAX_BYTES
+                                + " bytes");
             }
             payloads.add(payload);
             clock = ClockOffset.of(seconds, sentNanos, receivedNanos).orBetter(clock);

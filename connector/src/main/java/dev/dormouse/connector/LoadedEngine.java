@@ -6,6 +6,7 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,10 +18,10 @@ final class LoadedEngine {
      * One source rank.
      *
      * @param peer its agent
-     * @param blocks its prepared blocks, region by region
+     * @param blocks its prepared blocks, region by region; null if another rank is read instead
      * @param geometry its regions
      */
-    record SourceRank(RemotePeer peer, BlockList blocks, RemoteGeometry geometry) {}
+    record SourceRank(RemotePeer peer, @Nullable BlockList blocks, RemoteGeometry geometry) {}
 
     private final FetchedEngine fetched;
     private final List<SourceRank> ranks;
@@ -38,28 +39,37 @@ final class LoadedEngine {
     /**
      * Loads what a handshake brought.
      *
-     * @throws TransportException if the transport refuses; nothing stays loaded then
+     * @param leftovers takes what stays loaded, if what was loaded before the failure cannot be
+     *     dropped; it must be closed again
+     * @throws TransportException if the transport refuses; nothing else stays loaded then
      */
-    static LoadedEngine load(KvTransport transport, FetchedEngine fetched) {
+    static LoadedEngine load(
+            KvTransport transport, FetchedEngine fetched, Consumer<LoadedEngine> leftovers) {
         List<SourceRank> ranks = new ArrayList<>();
         try {
             for (FetchedEngine.FetchedRank rank : fetched.ranks()) {
                 RemotePeer peer = transport.load(rank.agentMetadata());
+                BlockList blocks = null;
                 try {
-                    BlockList blocks = transport.prepareRemote(peer, rank.geometry().rows());
+                    if (!rank.geometry().repeated()) {
+                        blocks = transport.prepareRemote(peer, rank.geometry().rows());
+                    }
+                } finally {
                     ranks.add(new SourceRank(peer, blocks, rank.geometry()));
-                } catch (RuntimeException e) {
-                    closeAfter(e, peer::close);
-                    throw e;
                 }
             }
             return new LoadedEngine(fetched, ranks);
-        } catch (TransportException e) {
-            closeAll(ranks, e);
-            throw e;
-        } catch (RuntimeException e) { // a peer's bytes led there: its fault, not the engine's
-            closeAll(ranks, e);
-            throw new TransportException("load engine: " + e.getMessage(), e);
+        } catch (RuntimeException e) {
+            LoadedEngine partial = new LoadedEngine(fetched, ranks);
+            try {
+                partial.close();
+            } catch (TransportException second) {
+                e.addSuppressed(second);
+                leftovers.accept(partial);
+            }
+            throw e instanceof TransportException refusal
+                    ? refusal // whatever else it is, the peer's bytes are its cause
+                    : new TransportException("load engine: " + e.getMessage(), e);
         }
     }
 
@@ -144,7 +154,10 @@ final class LoadedEngine {
 
     private static void closeAll(List<SourceRank> ranks, RuntimeException failure) {
         for (SourceRank rank : ranks) {
-            closeAfter(failure, rank.blocks()::close);
+            BlockList blocks = rank.blocks();
+            if (blocks != null) {
+                closeAfter(failure, blocks::close);
+            }
             closeAfter(failure, rank.peer()::close);
         }
     }

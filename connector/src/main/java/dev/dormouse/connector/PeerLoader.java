@@ -23,11 +23,11 @@ final class PeerLoader {
      * whoever is idle gives way: nobody may keep an engine's agent from it by naming it first.
      *
      * @param engines all that is known
-     * @throws TransportException if the transport refuses; nothing stays loaded then
+     * @throws TransportException if the transport refuses; what it keeps then is dropped later
      */
     LoadedEngine load(FetchedEngine fetched, Collection<RemoteEngine> engines) {
         try {
-            return LoadedEngine.load(transport, fetched);
+            return LoadedEngine.load(transport, fetched, undropped::add);
         } catch (PeerLoadedException e) {
             for (RemoteEngine other : engines) {
                 LoadedEngine holder = other.loaded;
@@ -36,7 +36,7 @@ final class PeerLoader {
                 }
             }
             retry();
-            return LoadedEngine.load(transport, fetched);
+            return LoadedEngine.load(transport, fetched, undropped::add);
         }
     }
 

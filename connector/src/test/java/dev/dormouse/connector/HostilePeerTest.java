@@ -116,9 +116,49 @@ final class HostilePeerTest {
         KvTransport failing =
                 failing(d.rank().transport(), "prepareRemote", new IllegalArgumentException("x"));
         assertThatExceptionOfType(TransportException.class)
-                .isThrownBy(() -> LoadedEngine.load(failing, fetched));
+                .isThrownBy(() -> LoadedEngine.load(failing, fetched, _ -> {}));
         assertThat(d.rank().transport().counts().peers()).isZero();
         assertThat(d.rank().transport().counts().lists()).isEqualTo(1);
+    }
+
+    @Test
+    void aReadThatCannotBePostedForWhateverReasonFails() {
+        ModelWorld world = new ModelWorld();
+        ModelEngine p = world.start("P");
+        ModelEngine d = world.start("D");
+        PullWorker worker =
+                new PullWorker(
+                        world.config("E").build(),
+                        0,
+                        failing(d.rank().transport(), "read", new ArithmeticException("injected")),
+                        new PullWorker.Surroundings(
+                                world::nanoTime,
+                                world::tick,
+                                world.sideChannels(),
+                                world.handshakes()),
+                        () -> {});
+        worker.registerKvCaches(d.rank().regions());
+        RemoteSource source = RemoteHandOver.read(p.prefill("p1", 4, new int[] {0}, 1)).source();
+        ReadOrder order = new ReadOrder("r1", source, List.of(1), List.of(0), 0, 4, true);
+        worker.start(new ConnectorStep(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+        List<String> failed = new ArrayList<>();
+        for (int i = 0; i < 10; i++) {
+            world.tick();
+            failed.addAll(worker.poll().failedReceiving());
+        }
+        assertThat(failed).containsExactly("r1");
+    }
+
+    @Test
+    void payloadsOfAllRanksShareOneLimit() {
+        HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
+        byte[] timestamp = new WireWriter().float64(1).bytes();
+        byte[] half = new byte[HandshakePayload.MAX_BYTES / 2];
+        answers.addPayload(half, timestamp, 0, 0);
+        answers.addPayload(half, timestamp, 0, 0);
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> answers.addPayload(new byte[1], timestamp, 0, 0))
+                .withMessageContaining("3 ranks");
     }
 
     @Test

@@ -295,6 +295,17 @@ final class PeerLifecycleTest {
     }
 
     @Test
+    void whatAFailedLoadCouldNotDropIsDroppedLater() {
+        d.rank().transport().faults().failPreparations(1);
+        d.rank().transport().faults().failPeerCloses(1);
+        d.decode("d1", ModelPair.TOKENS, pair.prefill(1), ModelPair.D_BLOCKS);
+        world.settle();
+        assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.rank().transport().counts().peers()).isZero();
+        pair.assertTransfers(2);
+    }
+
+    @Test
     void aPeerWhoseSizeDoesNotFitIsNotAskedForARenewal() {
         KvTransferParams wide = Params.changed(pair.prefill(1), json -> json.put("tp_size", 3));
         d.scheduler().onArrival(new ConnectorRequest("waits", 8, wide));

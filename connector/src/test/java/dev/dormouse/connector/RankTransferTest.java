@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.testkit.ModelFault;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -125,6 +126,31 @@ final class RankTransferTest {
         assertThat(d.statistics().failedNotifications()).isEqualTo(2);
         world.elapse(Duration.ofMinutes(1));
         run(p, d, () -> p.sent().contains("p1"), "the lease's end");
+    }
+
+    @Test
+    void aPieceThatFailsOrIsLateFailsTheWholeReadAndEveryRankIsTold() {
+        ModelWorld world = new ModelWorld();
+        RankPool p = new RankPool(world, "P", 2, 2, BLOCK_TOKENS);
+        RankPool d = new RankPool(world, "D", 1, 2, BLOCK_TOKENS);
+        KvTransferParams warm = p.prefill("p0", 8, new int[] {3, 4}, 1);
+        d.decode("r0", 8, warm, new int[] {3, 4}, 0);
+        run(p, d, () -> d.received().contains("r0"), "the first");
+        KvTransferParams params = p.prefill("p1", 8, new int[] {1, 2}, 1);
+        d.transports().getFirst().faults().planRead(new ModelFault.FailHalfWay());
+        d.decode("r1", 8, params, new int[] {1, 2}, 0);
+        run(p, d, () -> d.received().contains("r1") && p.sent().contains("p1"), "both ranks");
+        assertThat(d.failed()).containsExactly("r1");
+        assertThat(p.ranksDoneSending("p1")).as("told, though one was not read").isEqualTo(2);
+        assertThat(p.statistics().expiredRequests()).isZero();
+        KvTransferParams slow = p.prefill("p2", 8, new int[] {5, 6}, 2);
+        d.transports().getFirst().faults().setReadDelay(Duration.ofSeconds(40));
+        d.decode("r2", 8, slow, new int[] {5, 6}, 0);
+        tick(p, d);
+        world.elapse(Duration.ofSeconds(40));
+        run(p, d, () -> d.received().contains("r2"), "the late one");
+        assertThat(d.failed()).containsExactlyInAnyOrder("r1", "r2");
+        assertThat(d.statistics().expiredRequests()).isEqualTo(1);
     }
 
     @Test
