@@ -133,8 +133,7 @@ final class ModelTransportTest {
         BlockRow all = new BlockRow(from, BYTES, BYTES, 1, MemoryKind.DRAM, 0);
         BlockList remote = taker.prepareRemote(peer, List.of(all));
         BlockList local =
-                taker.prepareLocal(
-                        List.of(new BlockRow(to, BYTES, BYTES, 1, MemoryKind.DRAM, 0)));
+                taker.prepareLocal(List.of(new BlockRow(to, BYTES, BYTES, 1, MemoryKind.DRAM, 0)));
         held.close();
         source.unmap(from, BYTES);
         for (byte expected : new byte[] {0, 7}) {
