@@ -119,6 +119,37 @@ final class ModelTransportTest {
     }
 
     @Test
+    void virtualAddressingFollowsWhatTheOwnerMapsNow() {
+        ModelFabric virtual = new ModelFabric(() -> nowNanos, Addressing.VIRTUAL);
+        ModelMemory source = new ModelMemory(PAGE);
+        ModelMemory sink = new ModelMemory(PAGE);
+        ModelTransport holder = virtual.open("holder", source);
+        ModelTransport taker = virtual.open("taker", sink);
+        long from = source.allocate(BYTES);
+        long to = sink.allocate(BYTES);
+        Registration held = holder.register(List.of(range(from)));
+        Registration _ = taker.register(List.of(range(to)));
+        RemotePeer peer = taker.load(holder.metadata());
+        BlockRow all = new BlockRow(from, BYTES, BYTES, 1, MemoryKind.DRAM, 0);
+        BlockList remote = taker.prepareRemote(peer, List.of(all));
+        BlockList local =
+                taker.prepareLocal(List.of(new BlockRow(to, BYTES, BYTES, 1, MemoryKind.DRAM, 0)));
+        held.close();
+        source.unmap(from, BYTES);
+        for (byte expected : new byte[] {0, 7}) {
+            Transfer read =
+                    taker.read(local, new int[] {0}, remote, new int[] {0}, new byte[] {'x'});
+            assertThat(read.poll()).isInstanceOf(TransferState.Done.class);
+            assertThat(read.release()).isTrue();
+            assertThat(sink.read(to, BYTES)).isEqualTo(filled(expected));
+            if (expected == 0) {
+                source.map(from, BYTES);
+                source.write(from, filled(7));
+            }
+        }
+    }
+
+    @Test
     void plannedFaultsHitTheReadsInOrder() {
         ownerMemory.write(ownerBase, filled(1));
         RemotePeer peer = reader.load(owner.metadata());
@@ -141,6 +172,9 @@ final class ModelTransportTest {
         Transfer endless = post(peer);
         nowNanos += Duration.ofDays(1).toNanos();
         assertThat(endless.poll()).isInstanceOf(TransferState.InProgress.class);
+        assertThat(endless.release()).as("data may still come").isFalse();
+        reader.failStuckReads();
+        assertThat(endless.poll()).isInstanceOf(TransferState.Failed.class);
         assertThat(endless.release()).isTrue();
 
         Transfer clinging = post(peer);
