@@ -10,8 +10,8 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A read under way: one transfer per source rank that is read. It ends when no transfer can touch its blocks any
- * more, not before, however it goes; that it will fail may be known earlier.
+ * A read under way: one transfer per source rank that is read. It ends when no transfer can touch
+ * its blocks any more, not before, however it goes; that it will fail may be known earlier.
  */
 final class ActiveRead {
     private record Leg(LoadedEngine.SourceRank rank, Transfer transfer) {}
@@ -85,8 +85,7 @@ final class ActiveRead {
 
     /** What each of the holder's ranks is told once the read is over there. */
     byte[] completion() {
-        return new Notification.Completion(
-                        order.remote().requestId(), source.mapping().consumers())
+        return new Notification.Completion(order.remote().requestId(), source.mapping().consumers())
                 .encode();
     }
 

@@ -139,9 +139,7 @@ final class ActiveReads {
         BlockList to = local.blocks(pairs.localPieces());
         if (read.isInTime(nanoClock.getAsLong())) {
             BlockList from = Objects.requireNonNull(rank.blocks());
-            read.add(
-                    rank,
-                    transport.read(to, pairs.to(), from, pairs.from(), read.completion()));
+            read.add(rank, transport.read(to, pairs.to(), from, pairs.from(), read.completion()));
         }
     }
 }

@@ -11,8 +11,8 @@ import java.util.concurrent.CompletableFuture;
  * @param address where the peer is asked
  * @param startedNanos when
  * @param deadlineNanos when it has failed, whatever its thread does
- * @param covered the reads that waited for these ranks when it started: for them, the answer is
- *     new enough
+ * @param covered the reads that waited for these ranks when it started: for them, the answer is new
+ *     enough
  * @param answer what the peer told, decoded and checked, or why there is nothing
  */
 record Handshake(

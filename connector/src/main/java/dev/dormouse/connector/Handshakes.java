@@ -67,10 +67,7 @@ record Handshakes(
                     try {
                         HandshakeAnswers answers =
                                 client.ask(
-                                        address,
-                                        mapping.sources(),
-                                        doubtful,
-                                        left(deadlineNanos));
+                                        address, mapping.sources(), doubtful, left(deadlineNanos));
                         FetchedEngine engine =
                                 FetchedEngine.decode(
                                         engineId,

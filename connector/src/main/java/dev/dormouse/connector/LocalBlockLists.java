@@ -39,7 +39,8 @@ final class LocalBlockLists {
     }
 
     /**
-     * Releases all lists; if one cannot be released, the others still are. May be called again then.
+     * Releases all lists; if one cannot be released, the others still are. May be called again
+     * then.
      *
      * @throws TransportException if one is left
      */

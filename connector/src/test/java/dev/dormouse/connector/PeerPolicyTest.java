@@ -84,7 +84,14 @@ final class PeerPolicyTest {
                         new SideChannelClient(PeerPolicy.allowing(List.of("10.0.0.0/8")))) {
             SideChannelAddress address = new SideChannelAddress("127.0.0.1", peer.getLocalPort());
             assertThatExceptionOfType(ConnectorException.class)
-                    .isThrownBy(() -> client.ask(address, List.of(RANK), List.of(), Duration.ofSeconds(9)).payloads())
+                    .isThrownBy(
+                            () ->
+                                    client.ask(
+                                                    address,
+                                                    List.of(RANK),
+                                                    List.of(),
+                                                    Duration.ofSeconds(9))
+                                            .payloads())
                     .withMessageContaining("127.0.0.1")
                     .withMessageContaining("10.0.0.0/8");
             peer.setSoTimeout(50);
@@ -116,11 +123,25 @@ final class PeerPolicyTest {
                                         }
                                     });
             assertThatExceptionOfType(ConnectorException.class)
-                    .isThrownBy(() -> client.ask(address, List.of(RANK), List.of(), Duration.ofSeconds(9)).payloads());
+                    .isThrownBy(
+                            () ->
+                                    client.ask(
+                                                    address,
+                                                    List.of(RANK),
+                                                    List.of(),
+                                                    Duration.ofSeconds(9))
+                                            .payloads());
             acceptor.join();
             assertThat(lookups[0]).isEqualTo(1);
             assertThatExceptionOfType(ConnectorException.class)
-                    .isThrownBy(() -> client.ask(address, List.of(RANK), List.of(), Duration.ofSeconds(9)).payloads())
+                    .isThrownBy(
+                            () ->
+                                    client.ask(
+                                                    address,
+                                                    List.of(RANK),
+                                                    List.of(),
+                                                    Duration.ofSeconds(9))
+                                            .payloads())
                     .withMessageContaining("every interface");
         }
     }

@@ -56,7 +56,8 @@ final class SideChannelHostileTest {
         connection.open("DEALER");
         connection.send(List.of(new byte[0], HandshakeRequest.encode(RANK)));
         Await.until("the end of the connection", () -> listener.connections() == 0);
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(large);
+        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(large);
     }
 
     @Test
@@ -115,7 +116,8 @@ final class SideChannelHostileTest {
                 new SideChannelListener(
                         failing, System::nanoTime, SideChannelListener.Limits.DEFAULT);
         listener.serve(Map.of(RANK, PAYLOAD));
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(PAYLOAD);
         assertThat(brokenAccepts).hasValueGreaterThan(3);
     }
 
@@ -142,7 +144,8 @@ final class SideChannelHostileTest {
                     return listener.connections() == 0;
                 },
                 listener::connections);
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(PAYLOAD);
     }
 
     @Test
@@ -170,7 +173,8 @@ final class SideChannelHostileTest {
                         assertThat(closedByTheListener).isNotNull();
                     }
                 });
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(PAYLOAD);
     }
 
     @Test
@@ -187,7 +191,8 @@ final class SideChannelHostileTest {
                         SideChannelAddress peer =
                                 new SideChannelAddress("127.0.0.1", server.getLocalPort());
                         try {
-                            for (byte[] answer : client.ask(peer, List.of(RANK), List.of(), SHORT).payloads()) {
+                            for (byte[] answer :
+                                    client.ask(peer, List.of(RANK), List.of(), SHORT).payloads()) {
                                 assertThat(answer.length)
                                         .isLessThanOrEqualTo(HandshakePayload.MAX_BYTES);
                             }

@@ -68,13 +68,17 @@ final class SideChannelTest {
                     .containsExactly(generation);
         }
         listener.serve(Map.of());
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(refusal);
+        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(refusal);
     }
 
     @Test
     void anUnknownRankIsRefusedAtOnce() {
         listener.serve(Map.of(RANK, PAYLOAD));
-        byte[] refusal = client.ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT).payloads().getFirst();
+        byte[] refusal =
+                client.ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT)
+                        .payloads()
+                        .getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("tpRank=7");
@@ -87,7 +91,8 @@ final class SideChannelTest {
         for (int i = 0; i < 300; i++) {
             idle.add(new Socket(InetAddress.getLoopbackAddress(), listener.port()));
         }
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(PAYLOAD);
         Socket oldest = idle.getFirst();
         oldest.setSoTimeout(3_000); // idle ones would go after five seconds
         assertThat(oldest.getInputStream().readAllBytes()).hasSizeLessThanOrEqualTo(64);
@@ -146,7 +151,8 @@ final class SideChannelTest {
                             })
                     .isInstanceOf(IOException.class);
         }
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
+        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                .isEqualTo(PAYLOAD);
     }
 
     @Test
@@ -185,7 +191,8 @@ final class SideChannelTest {
             assertThat(closedByTheListener).isNotNull();
         }
         for (int i = 0; i < 3; i++) {
-            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst()).isEqualTo(PAYLOAD);
+            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+                    .isEqualTo(PAYLOAD);
         }
     }
 
@@ -228,7 +235,14 @@ final class SideChannelTest {
         try (ServerSocket silent = new ServerSocket(0)) {
             SideChannelAddress peer = new SideChannelAddress("127.0.0.1", silent.getLocalPort());
             assertThatExceptionOfType(ConnectorException.class)
-                    .isThrownBy(() -> client.ask(peer, List.of(RANK), List.of(), Duration.ofMillis(150)).payloads())
+                    .isThrownBy(
+                            () ->
+                                    client.ask(
+                                                    peer,
+                                                    List.of(RANK),
+                                                    List.of(),
+                                                    Duration.ofMillis(150))
+                                            .payloads())
                     .withMessageContaining(peer.toString())
                     .withMessageContaining("PT0.15S");
         }
@@ -246,7 +260,10 @@ final class SideChannelTest {
                         List.of(empty, PAYLOAD, PAYLOAD, PAYLOAD))) {
             try (OtherPeer peer = new OtherPeer(reply)) {
                 assertThatExceptionOfType(WireException.class)
-                        .isThrownBy(() -> client.ask(peer.address(), List.of(RANK), List.of(), LIMIT).payloads())
+                        .isThrownBy(
+                                () ->
+                                        client.ask(peer.address(), List.of(RANK), List.of(), LIMIT)
+                                                .payloads())
                         .withMessageContaining("handshake reply");
             }
         }
@@ -260,7 +277,8 @@ final class SideChannelTest {
         listener.serve(Map.of(RANK, PAYLOAD));
         listener.answerHolds(book);
         long before = System.nanoTime();
-        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
+        HandshakeAnswers answers =
+                client.ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
         HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
         HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
         assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
@@ -293,7 +311,10 @@ final class SideChannelTest {
                         new byte[100])) {
             try (OtherPeer peer = new OtherPeer(List.of(empty, PAYLOAD, timestamp))) {
                 assertThatExceptionOfType(WireException.class)
-                        .isThrownBy(() -> client.ask(peer.address(), List.of(RANK), List.of(), LIMIT).payloads())
+                        .isThrownBy(
+                                () ->
+                                        client.ask(peer.address(), List.of(RANK), List.of(), LIMIT)
+                                                .payloads())
                         .withMessageContaining("timestamp");
             }
         }
