@@ -79,7 +79,7 @@ final class ActiveRead {
             return true;
         }
         late |= failure == null;
-        fail("it ended when the peer may not have held the blocks any more");
+        fail("its time was over: the peer may not have held the blocks any more");
         return false;
     }
 

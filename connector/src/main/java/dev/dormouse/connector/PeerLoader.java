@@ -26,18 +26,30 @@ final class PeerLoader {
      * @throws TransportException if the transport refuses; what it keeps then is dropped later
      */
     LoadedEngine load(FetchedEngine fetched, Collection<RemoteEngine> engines) {
-        try {
-            return LoadedEngine.load(transport, fetched, undropped::add);
-        } catch (PeerLoadedException e) {
-            for (RemoteEngine other : engines) {
-                LoadedEngine holder = other.loaded;
-                if (holder != null && holder.holds(e.agentName()) && holder.readsInFlight() == 0) {
-                    drop(other);
+        for (int conflicts = fetched.ranks().size(); ; conflicts--) {
+            try {
+                return LoadedEngine.load(transport, fetched, undropped::add);
+            } catch (PeerLoadedException e) {
+                if (conflicts == 0 || !drop(e.agentName(), engines)) {
+                    throw e;
                 }
             }
-            retry();
-            return LoadedEngine.load(transport, fetched, undropped::add);
         }
+    }
+
+    /** True if something of what may hold that agent could be dropped. */
+    private boolean drop(String agentName, Collection<RemoteEngine> engines) {
+        boolean dropped = false;
+        for (RemoteEngine other : engines) {
+            LoadedEngine holder = other.loaded;
+            if (holder != null && holder.holds(agentName) && holder.readsInFlight() == 0) {
+                drop(other);
+                dropped = true;
+            }
+        }
+        int before = undropped.size();
+        retry();
+        return dropped || undropped.size() < before;
     }
 
     /** Drops what is loaded of an engine. No read may be in flight. */
