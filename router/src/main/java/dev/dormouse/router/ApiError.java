@@ -1,6 +1,7 @@
 package dev.dormouse.router;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.http.ErrorBody;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerResponse;
@@ -70,19 +71,14 @@ record ApiError(
 
     /** The body. */
     ObjectNode toJson() {
-        ObjectNode error = Json.object();
-        error.put("message", message);
-        error.put("type", status < 500 ? "invalid_request_error" : "server_error");
-        error.putNull("param");
-        error.put("code", code);
+        ObjectNode body = ErrorBody.of(status, code, null, message);
+        ObjectNode error = body.withObject("/" + ErrorBody.ERROR);
         if (leg != null) {
             error.put("leg", leg.label());
         }
         if (upstreamStatus != null) {
             error.put("upstream_status", upstreamStatus);
         }
-        ObjectNode body = Json.object();
-        body.set("error", error);
         return body;
     }
 

@@ -1,14 +1,10 @@
 package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnections;
+import dev.dormouse.http.Refusals;
 import dev.dormouse.http.TimeLimits;
-import io.helidon.http.DirectHandler;
-import io.helidon.http.HeaderNames;
 import io.helidon.http.Method;
-import io.helidon.http.ServerResponseHeaders;
-import io.helidon.http.Status;
 import io.helidon.webserver.WebServer;
-import io.helidon.webserver.http.DirectHandlers;
 import io.helidon.webserver.http.HttpRouting;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -164,7 +160,7 @@ public final class Router implements AutoCloseable {
                 .writeBufferSize(0)
                 .maxPayloadSize(config.maxBodyBytes())
                 .maxTcpConnections(MAX_CONNECTIONS)
-                .directHandlers(directHandlers())
+                .directHandlers(Refusals.handlers())
                 .routing(HttpRouting.builder().any(door))
                 .build();
     }
@@ -181,38 +177,6 @@ public final class Router implements AutoCloseable {
         routes.put("/health/live", new FrontDoor.Route(Method.GET, pages::live));
         routes.put("/metrics", new FrontDoor.Route(Method.GET, pages::metrics));
         return routes;
-    }
-
-    /** Gives OpenAI's shape to what Helidon refuses by itself, such as a body that is too large. */
-    private static DirectHandlers directHandlers() {
-        DirectHandlers.Builder handlers = DirectHandlers.builder();
-        for (DirectHandler.EventType type : DirectHandler.EventType.values()) {
-            handlers.addHandler(
-                    type,
-                    (request, event, status, headers, message) ->
-                            refusal(event, status, headers, message));
-        }
-        return handlers.build();
-    }
-
-    private static DirectHandler.TransportResponse refusal(
-            DirectHandler.EventType event,
-            Status status,
-            ServerResponseHeaders headers,
-            @Nullable String message) {
-        String code = status.code() == 413 ? "body_too_large" : "bad_request";
-        ApiError error =
-                ApiError.of(
-                        status.code(),
-                        status.code() < 500 ? code : "internal_error",
-                        message == null || message.isEmpty() ? status.reasonPhrase() : message);
-        headers.set(HeaderNames.CONTENT_TYPE, "application/json");
-        return DirectHandler.TransportResponse.builder()
-                .status(status)
-                .headers(headers)
-                .keepAlive(event.keepAlive())
-                .entity(error.toBytes())
-                .build();
     }
 
     private static <T extends AutoCloseable> T own(Deque<AutoCloseable> owned, T resource) {

@@ -1,9 +1,9 @@
 package dev.dormouse.server;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.engine.GenerationEvent.Failed;
 import dev.dormouse.engine.TransitionRefusedException;
+import dev.dormouse.http.ErrorBody;
 import org.jspecify.annotations.Nullable;
 
 /** A request that is answered with an error, in the shape of OpenAI's API. */
@@ -53,13 +53,6 @@ final class ApiException extends RuntimeException {
     }
 
     ObjectNode toJson() {
-        ObjectNode error = JsonNodeFactory.instance.objectNode();
-        error.put("message", getMessage());
-        error.put("type", status < 500 ? "invalid_request_error" : "server_error");
-        error.put("param", param);
-        error.put("code", code);
-        ObjectNode body = JsonNodeFactory.instance.objectNode();
-        body.set("error", error);
-        return body;
+        return ErrorBody.of(status, code, param, String.valueOf(getMessage()));
     }
 }

@@ -7,6 +7,7 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.ClientConnections;
+import dev.dormouse.http.Refusals;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;

@@ -158,6 +158,10 @@ final class Demo {
             public void wake() {
                 pause();
                 prefill.wake();
+            }
+
+            @Override
+            public void settle() {
                 Load.Outcome outcome = load.await();
                 judgement.errors(outcome.failed(), requests);
                 judgement.outputs(requests - outcome.failed(), outcome.equal());

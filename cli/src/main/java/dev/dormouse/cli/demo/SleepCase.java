@@ -21,6 +21,9 @@ final class SleepCase {
 
         /** Wakes; everything must be back when it returns. */
         void wake();
+
+        /** Waits for what goes on beside it, after the memory was looked at. */
+        default void settle() {}
     }
 
     private final String name;
@@ -71,6 +74,7 @@ final class SleepCase {
             asleepMiB = Math.max(asleepMiB, memory());
             cycle.wake();
             wokenMiB = Math.max(wokenMiB, memory());
+            cycle.settle();
             check();
         }
         Counters decode = fleet.decode().counters().minus(decodeBefore);

@@ -25,7 +25,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The engine's loop: takes messages, asks the scheduler what to compute, has the workers compute
- * it, and hands the results out. Owns all state; used by one thread. Never waits.
+ * it, and hands the results out. Owns all state; used by one thread. Waits, for a bounded time,
+ * only where it lets its peers go: in a sleep, and at its end.
  */
 final class EngineCore {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");

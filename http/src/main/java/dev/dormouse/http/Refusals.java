@@ -1,5 +1,6 @@
-package dev.dormouse.server;
+package dev.dormouse.http;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.helidon.http.DirectHandler;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.ServerResponseHeaders;
@@ -9,10 +10,11 @@ import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /** Gives OpenAI's shape to what Helidon refuses by itself, such as a body that is too large. */
-final class Refusals {
+public final class Refusals {
     private Refusals() {}
 
-    static DirectHandlers handlers() {
+    /** Handlers for all that Helidon refuses. */
+    public static DirectHandlers handlers() {
         DirectHandlers.Builder handlers = DirectHandlers.builder();
         for (DirectHandler.EventType type : DirectHandler.EventType.values()) {
             handlers.addHandler(
@@ -29,17 +31,18 @@ final class Refusals {
             ServerResponseHeaders headers,
             @Nullable String message) {
         String code = status.code() == 413 ? "body_too_large" : "bad_request";
-        ApiException error =
-                ApiException.of(
+        ObjectNode error =
+                ErrorBody.of(
                         status.code(),
                         status.code() < 500 ? code : "internal_error",
+                        null,
                         message == null || message.isEmpty() ? status.reasonPhrase() : message);
         headers.set(HeaderNames.CONTENT_TYPE, "application/json");
         return DirectHandler.TransportResponse.builder()
                 .status(status)
                 .headers(headers)
                 .keepAlive(event.keepAlive())
-                .entity(error.toJson().toString().getBytes(StandardCharsets.UTF_8))
+                .entity(error.toString().getBytes(StandardCharsets.UTF_8))
                 .build();
     }
 }
