@@ -7,6 +7,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
@@ -151,6 +153,37 @@ final class RankTransferTest {
         run(p, d, () -> d.received().contains("r2"), "the late one");
         assertThat(d.failed()).containsExactlyInAnyOrder("r1", "r2");
         assertThat(d.statistics().expiredRequests()).isEqualTo(1);
+    }
+
+    @Test
+    void everyAgentThatIsLoadedFromAnotherAddressGivesWay() {
+        ModelWorld world = new ModelWorld();
+        RankPool p = new RankPool(world, "P", 2, 1, BLOCK_TOKENS);
+        RankPool d = new RankPool(world, "D", 1, 1, BLOCK_TOKENS);
+        int port = p.scheduler().sideChannelPort();
+        Map<RankId, byte[]> served =
+                world.sideChannels().served(new SideChannelAddress("127.0.0.1", port));
+        for (int rank = 0; rank < 2; rank++) {
+            int alias = 50_000 + rank;
+            byte[] payload = Objects.requireNonNull(served.get(new RankId(0, rank)));
+            world.sideChannels()
+                    .serve(
+                            new SideChannelAddress("127.0.0.1", alias),
+                            Map.of(new RankId(0, 0), payload));
+            KvTransferParams params =
+                    Params.changed(
+                            p.prefill("p" + rank, 8, new int[] {1, 2}, rank),
+                            json -> json.put("remote_port", alias).put("tp_size", 1));
+            String id = "alias" + rank;
+            d.decode(id, 8, params, new int[] {5, 6}, 0);
+            run(p, d, () -> d.received().contains(id), id);
+        }
+        assertThat(d.peersLoaded()).isEqualTo(2);
+        d.decode("r1", 8, p.prefill("p2", 8, new int[] {3, 4}, 2), new int[] {1, 2}, 0);
+        run(p, d, () -> d.received().contains("r1"), "the read from the peer itself");
+        assertThat(d.failed()).isEmpty();
+        assertThat(d.holds(new int[] {1, 2}, 2, 0, 8)).isTrue();
+        assertThat(d.peersLoaded()).isEqualTo(2);
     }
 
     @Test
