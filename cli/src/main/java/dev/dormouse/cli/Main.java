@@ -16,21 +16,11 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParseResult;
 import picocli.CommandLine.Spec;
 
-/** The {@code dormouse} command. Each subcommand is one class, named in the list below. */
+/** The {@code dormouse} command. Each subcommand is one class, named in {@link #SUBCOMMANDS}. */
 @Command(
         name = "dormouse",
         description =
                 "Serves language models with prefill and decode in separate engines that can sleep.",
-        subcommands = {
-            ServeCommand.class,
-            RouteCommand.class,
-            DemoCommand.class,
-            BenchCommand.class,
-            Doctor.class,
-            RehearseCommand.class,
-            VersionCommand.class,
-            HelpCommand.class
-        },
         mixinStandardHelpOptions = true,
         versionProvider = VersionCommand.Text.class,
         synopsisSubcommandLabel = "COMMAND",
@@ -43,6 +33,17 @@ import picocli.CommandLine.Spec;
             "`dormouse help COMMAND` explains a command."
         })
 public final class Main implements Runnable {
+    private static final List<Class<?>> SUBCOMMANDS =
+            List.of(
+                    ServeCommand.class,
+                    RouteCommand.class,
+                    DemoCommand.class,
+                    BenchCommand.class,
+                    Doctor.class,
+                    RehearseCommand.class,
+                    VersionCommand.class,
+                    HelpCommand.class);
+
     @Spec private CommandSpec spec;
 
     private Main() {}
@@ -54,7 +55,7 @@ public final class Main implements Runnable {
 
     private static int run(String[] arguments) {
         try {
-            return commandLine()
+            return commandLine(subcommands(arguments))
                     .execute(ConfigFile.expand(List.of(arguments)).toArray(String[]::new));
         } catch (IllegalArgumentException e) {
             System.err.println("dormouse: " + e.getMessage());
@@ -62,10 +63,32 @@ public final class Main implements Runnable {
         }
     }
 
+    /**
+     * Only the one that was asked for, if it is there: reading the options of the others takes as
+     * long as everything else before it runs.
+     */
+    private static List<Class<?>> subcommands(String... arguments) {
+        return SUBCOMMANDS.stream()
+                .filter(type -> arguments.length > 0 && name(type).equals(arguments[0]))
+                .filter(type -> type != HelpCommand.class)
+                .findFirst()
+                .<List<Class<?>>>map(List::of)
+                .orElse(SUBCOMMANDS);
+    }
+
+    private static String name(Class<?> subcommand) {
+        return subcommand.getAnnotation(Command.class).name();
+    }
+
     /** The command with all its subcommands; callers may redirect its output. */
     static CommandLine commandLine() {
-        return new CommandLine(new Main())
-                .setExecutionExceptionHandler(Main::report)
+        return commandLine(SUBCOMMANDS);
+    }
+
+    private static CommandLine commandLine(List<Class<?>> subcommands) {
+        CommandLine command = new CommandLine(new Main());
+        subcommands.forEach(command::addSubcommand);
+        return command.setExecutionExceptionHandler(Main::report)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setOverwrittenOptionsAllowed(true);
     }

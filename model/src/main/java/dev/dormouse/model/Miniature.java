@@ -18,7 +18,7 @@ import java.util.stream.IntStream;
  * memory is of the kind that real weights and caches have, since the JIT looks at that, too.
  */
 final class Miniature {
-    private static final int ROUNDS = 60;
+    private static final int ROUNDS = 20;
     private static final int BLOCK_TOKENS = 16;
     private static final int BLOCKS = 8;
     private static final int WIDTH = 64;
