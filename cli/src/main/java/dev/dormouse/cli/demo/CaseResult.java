@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * @param recomputedTokens prompt tokens that the decode engine computed itself
  * @param handshakesPerWake handshakes per wake that restored a KV cache
  * @param firstRequestMillis the slowest first request after a wake
- * @param controlMillis the median request of the awake control
+ * @param controlMillis the median request of the awake control, its first left out
  * @param complaints what is wrong with this row, in words
  */
 record CaseResult(

@@ -20,6 +20,9 @@ final class Demo {
     private static final int LOAD_CONCURRENCY = 8;
     private static final int LOAD_ROUNDS = 2;
 
+    /** More than prompts differ in length. */
+    private static final int COVERING_CHARACTERS = 200;
+
     private final DemoOptions options;
     private final Progress progress;
     private final Path logs;
@@ -116,10 +119,14 @@ final class Demo {
         return concealed;
     }
 
-    /** The next prompt with two passages more, so that its blocks cover any other prompt's. */
+    /**
+     * The next prompt and the first words of the one after it, so that its blocks cover any other
+     * prompt's.
+     */
     private static String longerThan(List<String> prompts, int index) {
         int count = prompts.size();
-        return prompts.get((index + 1) % count) + "\n\n" + prompts.get((index + 2) % count);
+        String more = prompts.get((index + 2) % count).substring(0, COVERING_CHARACTERS);
+        return prompts.get((index + 1) % count) + "\n\n" + more;
     }
 
     /**

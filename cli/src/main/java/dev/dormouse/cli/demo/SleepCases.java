@@ -7,8 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The cases in which engines sleep idle: each engine, both, tags in either order, and the KV cache
- * alone.
+ * The cases in which engines sleep idle: each engine, both at once, tags in either order, and the
+ * KV cache alone.
  */
 final class SleepCases {
     private final Fleet fleet;
@@ -60,12 +60,12 @@ final class SleepCases {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
-                sleepers.forEach(engine -> engine.sleep(level, "wait"));
+                sleepers.parallelStream().forEach(engine -> engine.sleep(level, "wait"));
             }
 
             @Override
             public void wake() {
-                sleepers.forEach(EngineProcess::wake);
+                sleepers.parallelStream().forEach(EngineProcess::wake);
             }
         };
     }
@@ -76,13 +76,13 @@ final class SleepCases {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
-                sleepers.forEach(engine -> engine.sleep(2, "wait"));
+                sleepers.parallelStream().forEach(engine -> engine.sleep(2, "wait"));
             }
 
             @Override
             public void wake() {
-                sleepers.forEach(engine -> engine.wake(first, true));
-                sleepers.forEach(engine -> engine.wake(second, false));
+                sleepers.parallelStream().forEach(engine -> engine.wake(first, true));
+                sleepers.parallelStream().forEach(engine -> engine.wake(second, false));
             }
         };
     }
@@ -91,12 +91,12 @@ final class SleepCases {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {
-                sleepers.forEach(EngineProcess::releaseKvCache);
+                sleepers.parallelStream().forEach(EngineProcess::releaseKvCache);
             }
 
             @Override
             public void wake() {
-                sleepers.forEach(EngineProcess::wakeKvCacheAndResume);
+                sleepers.parallelStream().forEach(EngineProcess::wakeKvCacheAndResume);
             }
         };
     }
