@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 
 /** The demonstration from start to end. */
 final class Demo {
-    private static final int LOAD_CONCURRENCY = 8;
+    private static final int MOST_CLIENTS = 8;
     private static final int LOAD_ROUNDS = 2;
 
     /** More than prompts differ in length. */
@@ -136,8 +136,10 @@ final class Demo {
         progress.say("sleep-under-load: requests go on while the prefill engine sleeps");
         EngineProcess prefill = fleet.prefill();
         int requests = oracle.prompts().size() * LOAD_ROUNDS;
+        // Fewer than requests, so that some come while the engine sleeps.
+        int clients = Math.min(MOST_CLIENTS, requests / 2);
         Judgement underLoad = new Judgement();
-        try (Load load = new Load(fleet.router(), oracle, requests, LOAD_CONCURRENCY)) {
+        try (Load load = new Load(fleet.router(), oracle, requests, clients)) {
             CaseResult after =
                     new SleepCase(
                                     "sleep-under-load",
