@@ -46,7 +46,7 @@ public final class DemoCommand implements Callable<Integer> {
     @Option(
             names = "--tokens",
             paramLabel = "N",
-            description = "Tokens per output (default: 24; quick: 8).")
+            description = "Tokens per output (default: 16; quick: 8).")
     private @Nullable Integer tokens;
 
     @Option(
@@ -64,7 +64,7 @@ public final class DemoCommand implements Callable<Integer> {
 
     @Option(
             names = "--quick",
-            description = "The same cases, small: under 45 seconds on two cores.")
+            description = "The same cases, small: under 45 seconds on two recent cores.")
     private boolean quick;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Write the report as JSON, too.")
@@ -111,7 +111,7 @@ public final class DemoCommand implements Callable<Integer> {
                         quick ? QUICK_PROMPTS : 10,
                         2,
                         DemoPrompts.available()),
-                within("--tokens", tokens, quick ? QUICK_TOKENS : 24, 1, 256),
+                within("--tokens", tokens, quick ? QUICK_TOKENS : 16, 1, 256),
                 within("--cycles", cycles, quick ? 1 : 3, 1, 1000),
                 within("--kv-cache-mib", kvCacheMiB, kvCacheMiB, 64, 1 << 20),
                 quick ? 2 : 5,
