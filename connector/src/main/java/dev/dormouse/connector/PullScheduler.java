@@ -189,7 +189,7 @@ final class PullScheduler implements SchedulerConnector {
                 "published: engine={0} instance={1} epoch={2} ranks={3} address={4}:{5}",
                 config.engineId(),
                 config.instanceId(),
-                epoch,
+                Long.toString(epoch),
                 served.size(),
                 config.advertisedHost(),
                 Integer.toString(sideChannel.port()));

@@ -52,7 +52,7 @@ final class ReadOutcomes {
                 Excerpt.of(remote.requestId()),
                 remote.host(),
                 Integer.toString(remote.port()),
-                remote.epoch(),
+                String.valueOf(remote.epoch()),
                 order.localBlocks().size(),
                 order.remoteBlocks().size());
     }

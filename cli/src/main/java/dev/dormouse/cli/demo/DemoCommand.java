@@ -40,7 +40,7 @@ public final class DemoCommand implements Callable<Integer> {
     @Option(
             names = "--prompts",
             paramLabel = "N",
-            description = "Prompts per check (default: 10; quick: 2).")
+            description = "Prompts per check (default: 8; quick: 2).")
     private @Nullable Integer prompts;
 
     @Option(
@@ -105,12 +105,7 @@ public final class DemoCommand implements Callable<Integer> {
 
     private DemoOptions options() {
         return new DemoOptions(
-                within(
-                        "--prompts",
-                        prompts,
-                        quick ? QUICK_PROMPTS : 10,
-                        2,
-                        DemoPrompts.available()),
+                within("--prompts", prompts, quick ? QUICK_PROMPTS : 8, 2, DemoPrompts.available()),
                 within("--tokens", tokens, quick ? QUICK_TOKENS : 16, 1, 256),
                 within("--cycles", cycles, quick ? 1 : 3, 1, 1000),
                 within("--kv-cache-mib", kvCacheMiB, kvCacheMiB, 64, 1 << 20),
