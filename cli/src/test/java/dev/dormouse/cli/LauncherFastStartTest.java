@@ -6,29 +6,12 @@ import dev.dormouse.cli.LauncherSandbox.Run;
 import dev.dormouse.cli.LauncherSandbox.Running;
 import dev.dormouse.testkit.Await;
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** How {@code ./dormouse} makes and uses the AOT cache. */
-final class LauncherFastStartTest {
+final class LauncherFastStartTest extends LauncherFixture {
     private static final String PREPARING = "dormouse: preparing fast starts";
-
-    @TempDir private Path directory;
-    private LauncherSandbox sandbox;
-
-    @BeforeEach
-    void open() throws IOException {
-        sandbox = new LauncherSandbox(directory);
-    }
-
-    @AfterEach
-    void close() throws IOException {
-        sandbox.close();
-    }
 
     @Test
     void eachBuildIsRehearsedOnce() throws Exception {

@@ -6,32 +6,15 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import dev.dormouse.cli.LauncherSandbox.Run;
 import dev.dormouse.cli.LauncherSandbox.Running;
 import dev.dormouse.testkit.Await;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.HexFormat;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** What {@code ./dormouse} finds, fetches, and says about what is missing. */
-final class LauncherSetUpTest {
-    @TempDir private Path directory;
-    private LauncherSandbox sandbox;
-
-    @BeforeEach
-    void open() throws IOException {
-        sandbox = new LauncherSandbox(directory);
-    }
-
-    @AfterEach
-    void close() throws IOException {
-        sandbox.close();
-    }
-
+final class LauncherSetUpTest extends LauncherFixture {
     @Test
     void everyMissingPrerequisiteGetsOneLine() throws Exception {
         sandbox.unset("DORMOUSE_MODEL");

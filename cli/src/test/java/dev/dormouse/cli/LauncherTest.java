@@ -9,26 +9,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** How {@code ./dormouse} builds, starts the JVM, and runs the tests. */
-final class LauncherTest {
-    @TempDir private Path directory;
-    private LauncherSandbox sandbox;
-
-    @BeforeEach
-    void open() throws IOException {
-        sandbox = new LauncherSandbox(directory);
-    }
-
-    @AfterEach
-    void close() throws IOException {
-        sandbox.close();
-    }
-
+final class LauncherTest extends LauncherFixture {
     @Test
     void startsTheJvmOnJarsWithItsFlagsAndTheArguments() throws Exception {
         Run run = sandbox.run("serve", "--name", "two words", "");

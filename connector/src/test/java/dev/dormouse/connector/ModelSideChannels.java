@@ -77,6 +77,25 @@ final class ModelSideChannels implements HandshakeClient {
         return served.getOrDefault(address, Map.of());
     }
 
+    /** Takes from what an address serves the keys that vLLM does not know. */
+    void serveLikeVllm(SideChannelAddress address) {
+        Map<RankId, byte[]> plain = new HashMap<>();
+        served(address)
+                .forEach(
+                        (rank, bytes) -> {
+                            HandshakePayload payload = HandshakePayload.decode(bytes);
+                            plain.put(
+                                    rank,
+                                    new HandshakePayload(
+                                                    payload.compatibilityHash(),
+                                                    payload.agentMetadata(),
+                                                    0,
+                                                    null)
+                                            .encode());
+                        });
+        serve(address, plain);
+    }
+
     @Override
     public HandshakeAnswers ask(
             SideChannelAddress address,

@@ -3,7 +3,6 @@ package dev.dormouse.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -194,7 +193,7 @@ final class PeerIdentityTest {
 
     @Test
     void aPeerOfVllmThatTellsNoEpochIsReloadedOnlyWhenItsBytesChange() {
-        serveLikeVllm();
+        world.sideChannels().serveLikeVllm(pair.p().address());
         pair.assertReads(likeVllm(pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1), 1), 1);
         pair.assertReads(likeVllm(pair.p().prefill("p2", 8, ModelPair.P_BLOCKS, 2), 1), 2);
         assertThat(world.sideChannels().fetches()).isEqualTo(1);
@@ -202,7 +201,7 @@ final class PeerIdentityTest {
         assertThat(d.statistics().handshakes()).as("asked, but unchanged").isEqualTo(1);
         pair.p().sleep();
         pair.p().wake();
-        serveLikeVllm();
+        world.sideChannels().serveLikeVllm(pair.p().address());
         pair.assertReads(likeVllm(pair.p().prefill("p4", 8, ModelPair.P_BLOCKS, 4), 3), 4);
         assertThat(d.statistics().handshakes()).isEqualTo(2);
         pair.assertFails(likeVllm(pair.p().prefill("p5", 8, ModelPair.P_BLOCKS, 5), 2));
@@ -211,25 +210,6 @@ final class PeerIdentityTest {
     private byte[] served(ModelEngine engine, int tpRank) {
         return Objects.requireNonNull(
                 world.sideChannels().served(engine.address()).get(new RankId(0, tpRank)));
-    }
-
-    private void serveLikeVllm() {
-        Map<RankId, byte[]> served = new HashMap<>();
-        world.sideChannels()
-                .served(pair.p().address())
-                .forEach(
-                        (rank, bytes) -> {
-                            HandshakePayload payload = HandshakePayload.decode(bytes);
-                            served.put(
-                                    rank,
-                                    new HandshakePayload(
-                                                    payload.compatibilityHash(),
-                                                    payload.agentMetadata(),
-                                                    0,
-                                                    null)
-                                            .encode());
-                        });
-        world.sideChannels().serve(pair.p().address(), served);
     }
 
     private static KvTransferParams likeVllm(KvTransferParams params, long generation) {

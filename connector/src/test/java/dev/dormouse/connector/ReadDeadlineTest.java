@@ -9,9 +9,7 @@ import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.transport.PeerMessage;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -176,7 +174,7 @@ final class ReadDeadlineTest {
 
     @Test
     void aPeerOfVllmIsReadWithinAWholeLeaseOrAsFarAsRenewalsReachAndIsNeverAskedMore() {
-        serveLikeVllm();
+        world.sideChannels().serveLikeVllm(p.address());
         KvTransferParams params = likeVllm(p.prefill("p1", 8, P_BLOCKS, 1));
         decode("d1", params);
         assertThat(d.holds(D_BLOCKS, 1)).isTrue();
@@ -368,25 +366,6 @@ final class ReadDeadlineTest {
         d.decode(id, 8, params, D_BLOCKS);
         world.settle();
         assertThat(d.received()).contains(id);
-    }
-
-    private void serveLikeVllm() {
-        Map<RankId, byte[]> served = new HashMap<>();
-        world.sideChannels()
-                .served(p.address())
-                .forEach(
-                        (rank, bytes) -> {
-                            HandshakePayload payload = HandshakePayload.decode(bytes);
-                            served.put(
-                                    rank,
-                                    new HandshakePayload(
-                                                    payload.compatibilityHash(),
-                                                    payload.agentMetadata(),
-                                                    0,
-                                                    null)
-                                            .encode());
-                        });
-        world.sideChannels().serve(p.address(), served);
     }
 
     private static KvTransferParams likeVllm(KvTransferParams params) {

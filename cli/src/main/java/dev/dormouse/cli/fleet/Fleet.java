@@ -4,9 +4,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * The demonstration's processes: one prefill engine, one decode engine, and the router before them.
- */
+/** Processes that serve together: a prefill engine, a decode engine, and the router before them. */
 public final class Fleet implements AutoCloseable {
     private final List<ChildProcess> processes = new ArrayList<>();
     private final EngineProcess prefill;
@@ -71,29 +69,18 @@ public final class Fleet implements AutoCloseable {
     }
 
     private static List<String> prefillArguments(int kvCacheMiB) {
-        List<String> arguments = serve(kvCacheMiB);
-        arguments.addAll(
-                List.of(
-                        "--role",
-                        "prefill",
-                        "--side-channel-port",
-                        "0",
-                        "--enable-sleep-mode",
-                        "--hold-requests-while-asleep"));
-        return arguments;
+        return sleeper(kvCacheMiB, "prefill", "--hold-requests-while-asleep");
     }
 
     /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
     private static List<String> decodeArguments(int kvCacheMiB) {
+        return sleeper(kvCacheMiB, "decode", "--no-enable-prefix-caching");
+    }
+
+    private static List<String> sleeper(int kvCacheMiB, String role, String option) {
         List<String> arguments = serve(kvCacheMiB);
         arguments.addAll(
-                List.of(
-                        "--role",
-                        "decode",
-                        "--side-channel-port",
-                        "0",
-                        "--enable-sleep-mode",
-                        "--no-enable-prefix-caching"));
+                List.of("--role", role, "--side-channel-port", "0", "--enable-sleep-mode", option));
         return arguments;
     }
 
