@@ -1,5 +1,7 @@
 package dev.dormouse.connector;
 
+import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 
@@ -33,13 +35,17 @@ public record WorkerReport(
         this(finishedSending, Map.of(), finishedReceiving, failedReceiving, Set.of(), statistics);
     }
 
-    /** Copies the sets. */
+    /** Copies the sets, and keeps their order: in it blocks are freed. */
     public WorkerReport {
-        finishedSending = Set.copyOf(finishedSending);
+        finishedSending = copy(finishedSending);
         renewedSending = Map.copyOf(renewedSending);
-        finishedReceiving = Set.copyOf(finishedReceiving);
-        failedReceiving = Set.copyOf(failedReceiving);
-        abandonedReceiving = Set.copyOf(abandonedReceiving);
+        finishedReceiving = copy(finishedReceiving);
+        failedReceiving = copy(failedReceiving);
+        abandonedReceiving = copy(abandonedReceiving);
+    }
+
+    private static Set<String> copy(Set<String> ids) {
+        return Collections.unmodifiableSet(new LinkedHashSet<>(ids));
     }
 
     /** True if nothing ended and nothing was counted. */

@@ -39,6 +39,7 @@ final class EngineCore {
     private final Candidates candidates = new Candidates();
     private boolean opened;
     private boolean closing;
+    private @Nullable Throwable failure;
 
     EngineCore(Parts parts) {
         this.parts = parts;
@@ -101,6 +102,24 @@ final class EngineCore {
         work += parts.transitions().advance() ? 1 : 0;
         parts.statistics().refresh();
         return work;
+    }
+
+    /**
+     * As {@link #step}, but an error that the loop cannot explain ends the service instead of the
+     * loop. Does not throw.
+     */
+    int stepOrFail() {
+        try {
+            return step();
+        } catch (RuntimeException | Error e) {
+            fail(e);
+            return 1; // transitions that wait are answered at once, not after the next message
+        }
+    }
+
+    /** The first error that ended the service, or null. */
+    @Nullable Throwable failure() {
+        return failure;
     }
 
     /** What the loop waits for when a round finds nothing to do. */
@@ -170,6 +189,7 @@ final class EngineCore {
      * not throw.
      */
     void fail(Throwable cause) {
+        failure = failure == null ? cause : failure;
         LOG.log(Level.ERROR, "engine failed", cause);
         Cleanup cleanup = new Cleanup();
         cleanup.run(parts.transitions()::fail);
