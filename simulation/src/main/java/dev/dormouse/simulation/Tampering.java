@@ -1,0 +1,26 @@
+package dev.dormouse.simulation;
+
+import dev.dormouse.connector.ConnectorConfig;
+import dev.dormouse.engine.core.ConnectorHalves;
+import dev.dormouse.engine.core.RankMemory;
+
+/** Takes a rule away from the code under simulation, so that tests see the checks notice it. */
+interface Tampering {
+    /** The code as it is. */
+    Tampering NONE = new Tampering() {};
+
+    /** The connector's settings, changed. */
+    default ConnectorConfig.Builder settings(ConnectorConfig.Builder settings) {
+        return settings;
+    }
+
+    /** A connector's halves, wrapped. */
+    default ConnectorHalves halves(ConnectorHalves halves) {
+        return halves;
+    }
+
+    /** A rank's memory, wrapped. */
+    default RankMemory memory(RankMemory memory) {
+        return memory;
+    }
+}
