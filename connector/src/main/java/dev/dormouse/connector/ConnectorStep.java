@@ -1,5 +1,8 @@
 package dev.dormouse.connector;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -16,6 +19,9 @@ import java.util.Set;
  * @param schedulerClockSeconds the scheduler's clock when the step was made; ranks rebase deadlines
  *     with it
  * @param draining whether the engine waits to give its KV cache away: no hold is renewed then
+ * @param revoked held requests that no reader can ask for any more, or may
+ * @param revocations registrations of other engines that must not be read through any more
+ * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -24,8 +30,11 @@ public record ConnectorStep(
         Map<String, Double> leases,
         List<Heartbeat> heartbeats,
         double schedulerClockSeconds,
-        boolean draining) {
-    /** A step of an engine that does not drain. */
+        boolean draining,
+        Set<String> revoked,
+        List<Revocation> revocations,
+        int sideChannelPort) {
+    /** A step of an engine that neither drains nor is told of revocations. */
     public ConnectorStep(
             List<ReadOrder> reads,
             Set<String> inBatch,
@@ -33,15 +42,31 @@ public record ConnectorStep(
             Map<String, Double> leases,
             List<Heartbeat> heartbeats,
             double schedulerClockSeconds) {
-        this(reads, inBatch, notProcessed, leases, heartbeats, schedulerClockSeconds, false);
+        this(
+                reads,
+                inBatch,
+                notProcessed,
+                leases,
+                heartbeats,
+                schedulerClockSeconds,
+                false,
+                Set.of(),
+                List.of(),
+                0);
     }
 
-    /** Copies the collections. */
+    /** Copies the collections, and keeps their order, so that a simulation can repeat a step. */
     public ConnectorStep {
         reads = List.copyOf(reads);
-        inBatch = Set.copyOf(inBatch);
-        notProcessed = Set.copyOf(notProcessed);
-        leases = Map.copyOf(leases);
+        inBatch = copy(inBatch);
+        notProcessed = copy(notProcessed);
+        leases = Collections.unmodifiableMap(new LinkedHashMap<>(leases));
         heartbeats = List.copyOf(heartbeats);
+        revoked = copy(revoked);
+        revocations = List.copyOf(revocations);
+    }
+
+    private static Set<String> copy(Set<String> ids) {
+        return Collections.unmodifiableSet(new LinkedHashSet<>(ids));
     }
 }

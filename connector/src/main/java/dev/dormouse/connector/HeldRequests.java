@@ -2,7 +2,10 @@ package dev.dormouse.connector;
 
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * What the scheduler knows of the requests that it holds for readers: since when, and what the
@@ -26,6 +29,11 @@ final class HeldRequests {
         this.lease = lease;
         this.limit = limit;
         this.book = book;
+    }
+
+    /** The requests that are held. */
+    Set<String> ids() {
+        return new LinkedHashSet<>(sinceNanos.keySet());
     }
 
     int size() {
@@ -68,7 +76,7 @@ final class HeldRequests {
                 hold.setValue(nowNanos);
             }
         }
-        Map<String, Double> taken = Map.copyOf(newLeases);
+        Map<String, Double> taken = new LinkedHashMap<>(newLeases);
         newLeases.clear();
         return taken;
     }
