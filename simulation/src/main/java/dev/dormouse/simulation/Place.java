@@ -64,13 +64,13 @@ final class Place {
             return;
         }
         world.log().add(ending + (kill ? " is killed" : " is closed"));
-        pendingTransitions = 0;
         if (kill) {
             ending.kill();
         } else {
             ending.close();
         }
         process = null;
+        pendingTransitions = 0;
         world.router().lost(ending);
     }
 

@@ -222,7 +222,7 @@ final class Router {
                         world::accuse,
                         outcome -> {
                             legs.removeAll(self);
-                            world.log().add(self.getFirst() + " ends: " + outcome);
+                            world.log().add(self.getFirst() + " ends: " + tell(outcome));
                             world.agenda().after(latency(), () -> then.accept(outcome));
                         });
         self.add(leg);
@@ -270,6 +270,15 @@ final class Router {
 
     private static Deque<Place> queue(Place place) {
         return new ArrayDeque<>(List.of(place));
+    }
+
+    private static String tell(Leg.Outcome outcome) {
+        return switch (outcome) {
+            case Leg.Outcome.Finished finished ->
+                    finished.reason() + (finished.params() == null ? "" : ", handed over");
+            case Leg.Outcome.Failed failed -> failed.kind() + ", " + failed.message();
+            case Leg.Outcome.Lost _ -> "connection lost";
+        };
     }
 
     private Duration latency() {

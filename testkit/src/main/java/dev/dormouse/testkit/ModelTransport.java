@@ -303,6 +303,8 @@ public final class ModelTransport implements KvTransport {
 
     void die() {
         closed = true;
+        faults.failListCloses(0); // a process's end fails at nothing
+        faults.failPeerCloses(0);
         List.copyOf(transfers).forEach(ModelTransfer::end);
         List.copyOf(lists).forEach(ModelBlockList::close);
         List.copyOf(peers.values()).forEach(ModelPeer::close);
