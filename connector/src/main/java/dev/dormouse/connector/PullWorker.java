@@ -146,6 +146,7 @@ final class PullWorker implements WorkerConnector {
     public void releaseKvCaches(Duration limit) {
         Reader open = open();
         if (released) {
+            dropLeftover(open.local());
             return;
         }
         awaitQuiet(open, limit);
@@ -155,6 +156,16 @@ final class PullWorker implements WorkerConnector {
         }
         released = true;
         LOG.log(System.Logger.Level.INFO, "KV cache released: tpRank={0}", tpRank);
+    }
+
+    /**
+     * What a failed restore could not undo would pin the pages, and outlive them: the next restore
+     * would build on it.
+     */
+    private void dropLeftover(LocalCache local) {
+        if (!config.skipReregistration() && local.state() != LocalCache.State.RELEASED) {
+            local.deregister();
+        }
     }
 
     @Override

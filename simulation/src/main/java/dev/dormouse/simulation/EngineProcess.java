@@ -147,11 +147,16 @@ final class EngineProcess {
         world.network().forget(this);
     }
 
-    /** Ends it as SIGTERM does. */
+    /** Ends it as SIGTERM does; a fault around it may make that end with an error. */
     void close() {
         stepping = true;
         try {
             engine.close();
+        } catch (RuntimeException e) {
+            if (!world.hasFaults()) {
+                throw new Violation(this + " could not be closed", e);
+            }
+            world.log().add(this + " closed with an error: " + e.getMessage());
         } finally {
             stepping = false;
             alive = false;
@@ -167,6 +172,9 @@ final class EngineProcess {
         Throwable failure = engine.failure();
         if (failure != null) {
             throw new Violation(this + " has failed by itself", failure);
+        }
+        if (state().phase() == Phase.FAILED && !world.hasFaults()) {
+            throw new Violation(this + " has failed in a transition");
         }
         for (int rank = 0; rank < transports.size(); rank++) {
             PagedMemory memory = memory(rank);

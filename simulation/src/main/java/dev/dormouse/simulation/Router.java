@@ -1,6 +1,7 @@
 package dev.dormouse.simulation;
 
 import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
@@ -27,8 +28,8 @@ import org.jspecify.annotations.Nullable;
 final class Router {
     private static final int REMEMBERED = 12;
 
-    /** A hand-over that was given out once, and may be once more. */
-    private record Used(Request request, KvTransferParams params) {}
+    /** A hand-over that an engine was given, and may be given once more. */
+    private record Used(Request request, KvTransferParams params, EngineProcess reader) {}
 
     private final World world;
     private final Set<Request> open = new LinkedHashSet<>();
@@ -67,17 +68,25 @@ final class Router {
         prefill(request, queue(prefill), queue(decode));
     }
 
-    /** Sends an old hand-over to a decode engine once more; false if there is none. */
+    /**
+     * Sends an old hand-over to the process once more that was given it before; false if there is
+     * none.
+     */
     boolean repeat(String id, int choice) {
-        if (used.isEmpty()) {
+        List<Used> known = used.stream().filter(old -> old.reader().isAlive()).toList();
+        if (known.isEmpty()) {
             return false;
         }
-        Used old = List.copyOf(used).get(Math.floorMod(choice, used.size()));
+        Used old = known.get(Math.floorMod(choice, known.size()));
         Request original = old.request();
         Request again = new Request(id, original.prompt(), original.expected(), false);
         world.log().add(id + " repeats the hand-over of " + original.id());
         open.add(again);
-        decode(again, old.params(), candidates(EngineSpec.Role.DECODE));
+        for (Place place : world.places(EngineSpec.Role.DECODE)) {
+            if (place.process() == old.reader()) {
+                decode(again, old.params(), queue(place));
+            }
+        }
         return true;
     }
 
@@ -126,7 +135,6 @@ final class Router {
                     switch (outcome) {
                         case Leg.Outcome.Finished(FinishReason _, KvTransferParams params)
                                 when params != null -> {
-                            remember(request, params);
                             decode(
                                     request,
                                     onTheWay.apply(params),
@@ -228,6 +236,9 @@ final class Router {
         self.add(leg);
         legs.add(leg);
         request.begin(leg);
+        if (params != null && params.remotePrefill()) {
+            remember(new Used(request, params, process));
+        }
         world.log().add(leg + " begins, prompt=" + request.prompt().size() + " max=" + maxTokens);
         process.engine()
                 .submit(
@@ -241,10 +252,15 @@ final class Router {
 
     private void fail(Request request, Place place, Leg.Outcome.Failed failed) {
         if (failed.kind() == FailureKind.INVALID_REQUEST
-                || (failed.kind() == FailureKind.INTERNAL && !world.mayHaveFailed(place))) {
+                || (failed.kind() == FailureKind.INTERNAL && !hasFailed(request.leg()))) {
             world.accuse(request.id() + " failed at " + place + ": " + failed);
         }
         end(request, Request.End.REFUSED, place + " failed: " + failed.kind());
+    }
+
+    /** Whether its engine has failed in a transition, and says so. */
+    private static boolean hasFailed(@Nullable Leg leg) {
+        return leg != null && leg.process().state().phase() == Phase.FAILED;
     }
 
     private void end(Request request, Request.End how, String why) {
@@ -253,8 +269,8 @@ final class Router {
         world.ended(request, why);
     }
 
-    private void remember(Request request, KvTransferParams params) {
-        used.addLast(new Used(request, params));
+    private void remember(Used handOver) {
+        used.addLast(handOver);
         if (used.size() > REMEMBERED) {
             used.removeFirst();
         }

@@ -88,12 +88,9 @@ final class World {
         accusation = accusation == null ? what : accusation;
     }
 
-    /** Whether an internal error of this engine is explained by the faults around it. */
-    boolean mayHaveFailed(Place place) {
-        EngineProcess process = place.process();
-        return setting.faults()
-                && (process == null
-                        || process.state().phase() == dev.dormouse.engine.EngineState.Phase.FAILED);
+    /** Whether things go wrong here. */
+    boolean hasFaults() {
+        return setting.faults();
     }
 
     /** A request has ended. */

@@ -146,9 +146,7 @@ final class EngineCore {
         if (parts.remote().isReading()) {
             return Expectation.READ;
         }
-        return parts.remote().isQuiet()
-                        && parts.remote().quarantinedBlocks() == 0
-                        && !parts.transitions().isDraining()
+        return parts.remote().holdsNothing() && !parts.transitions().isDraining()
                 ? Expectation.CONNECTION
                 : Expectation.PEER;
     }
