@@ -11,6 +11,7 @@ import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.Engines;
 import dev.dormouse.engine.core.SteppedEngine;
+import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.testkit.ModelCounts;
 import dev.dormouse.testkit.ModelMemory;
 import dev.dormouse.testkit.ModelTransport;
@@ -29,6 +30,7 @@ final class EngineProcess {
     private final EngineSpec spec;
     private final String label;
     private final List<ModelTransport> transports = new ArrayList<>();
+    private final List<ModelMemory> pagesOfRanks = new ArrayList<>();
     private final Map<Integer, PagedMemory> memories = new HashMap<>();
     private final SteppedEngine engine;
     private boolean alive = true;
@@ -76,8 +78,6 @@ final class EngineProcess {
             stepping = false;
         }
     }
-
-    private final List<ModelMemory> pagesOfRanks = new ArrayList<>();
 
     private Surroundings surroundings(LongSupplier nanoClock) {
         return new Surroundings(
@@ -177,24 +177,26 @@ final class EngineProcess {
             throw new Violation(this + " has failed in a transition");
         }
         for (int rank = 0; rank < transports.size(); rank++) {
-            PagedMemory memory = memory(rank);
-            ModelCounts counts = transports.get(rank).counts();
-            boolean away = !memory.isAwake(dev.dormouse.memory.MemoryTag.KV_CACHE);
-            if (memory.residentBytes() != memory.dueBytes()) {
-                throw new Violation(
-                        "%s rank %d has %d bytes of pages, but %d are awake"
-                                .formatted(
-                                        this, rank, memory.residentBytes(), memory.dueBytes()));
+            if (world.tampering().checksMemory()) {
+                checkMemory(rank);
             }
-            if (state().phase() != Phase.FAILED) {
-                if (away && !counts.equals(ModelCounts.NONE)) {
-                    throw new Violation(
-                            this + " rank " + rank + " has no KV cache, but " + counts);
-                }
-                if (!away && counts.registrations() != 1) {
-                    throw new Violation(this + " rank " + rank + " is awake with " + counts);
-                }
-            }
+        }
+    }
+
+    private void checkMemory(int rank) {
+        PagedMemory memory = memory(rank);
+        ModelCounts counts = transports.get(rank).counts();
+        if (memory.residentBytes() != memory.dueBytes()) {
+            throw new Violation(
+                    "%s rank %d has %d bytes of pages, but %d are awake"
+                            .formatted(this, rank, memory.residentBytes(), memory.dueBytes()));
+        }
+        boolean awake = memory.isAwake(MemoryTag.KV_CACHE);
+        boolean fits = awake ? counts.registrations() == 1 : counts.equals(ModelCounts.NONE);
+        if (!fits && state().phase() != Phase.FAILED) {
+            throw new Violation(
+                    "%s rank %d has its KV cache %s, but %s"
+                            .formatted(this, rank, awake ? "awake" : "asleep", counts));
         }
     }
 

@@ -12,6 +12,9 @@ import java.util.SplittableRandom;
 
 /** Everything that goes wrong around engines, and its end. */
 final class Faults {
+    private static final int KINDS = 21;
+    private static final int READ_FAULTS = 4;
+
     private final World world;
     private final SplittableRandom random;
     private boolean stripsEpoch;
@@ -25,7 +28,10 @@ final class Faults {
 
     /** Lets one thing go wrong. */
     void inject() {
-        List<Place> places = world.places();
+        int kind = random.nextInt(KINDS);
+        // Only decode engines read.
+        List<Place> places =
+                kind < READ_FAULTS ? world.places(EngineSpec.Role.DECODE) : world.places();
         Place place = places.get(random.nextInt(places.size()));
         EngineProcess process = place.process();
         if (process == null) {
@@ -36,10 +42,9 @@ final class Faults {
         ModelTransport transport = process.transports().get(rank);
         ModelFaults faults = transport.faults();
         String what =
-                switch (random.nextInt(21)) {
-                    case 0 -> die(place, true);
-                    case 1 -> random.nextInt(3) == 0 ? die(place, false) : "nothing";
-                    case 2, 3, 4 -> plan(faults);
+                switch (kind) {
+                    case 0, 1, 2, 3 -> plan(faults);
+                    case 4 -> die(place, random.nextInt(4) > 0);
                     case 5 -> {
                         faults.failRegistrations(1);
                         yield "a registration fails";
@@ -178,7 +183,8 @@ final class Faults {
         kinds.add(new ModelFault.ThrowOnPoll());
         kinds.add(new ModelFault.FailHalfWay());
         kinds.add(new ModelFault.NeverComplete());
-        kinds.add(new ModelFault.FailAndRefuseRelease(1 + random.nextInt(20)));
+        kinds.add(new ModelFault.FailAndRefuseRelease(1 + random.nextInt(5)));
+        kinds.add(new ModelFault.FailAndRefuseRelease(1 + random.nextInt(50)));
         ModelFault fault = kinds.get(random.nextInt(kinds.size()));
         faults.planRead(fault);
         return "the next read meets " + fault;

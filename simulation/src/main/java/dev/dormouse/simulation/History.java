@@ -170,18 +170,22 @@ final class History {
                 place.expect("sleep at last", process.engine().sleep(2, PauseMode.WAIT));
             }
         }
-        settle("all sleep", () -> world.places().stream().allMatch(History::isAway));
+        settle("all sleep", () -> world.places().stream().allMatch(this::isAway));
         settle("all are awake", operator::wakeAll);
     }
 
-    private static boolean isAway(Place place) {
+    private boolean isAway(Place place) {
         EngineProcess process = place.process();
         if (process == null || place.pendingTransitions() > 0) {
             return false;
         }
         for (int rank = 0; rank < process.transports().size(); rank++) {
-            if (process.memory(rank).residentBytes() > 0
-                    || !process.transports().get(rank).counts().equals(ModelCounts.NONE)) {
+            if (world.tampering().checksMemory()
+                    && (process.memory(rank).residentBytes() > 0
+                            || !process.transports()
+                                    .get(rank)
+                                    .counts()
+                                    .equals(ModelCounts.NONE))) {
                 throw new Violation(process + " sleeps with memory: " + describe(process));
             }
         }
@@ -246,8 +250,7 @@ final class History {
     private void count(Place place) {
         EngineProcess process = place.process();
         if (process != null) {
-            world.tally().remoteTokens += process.statistics().remotePromptTokens();
-            world.tally().handshakes += process.statistics().transfers().handshakes();
+            world.tally().add(process.statistics());
         }
     }
 

@@ -63,6 +63,8 @@ final class Place {
         if (ending == null || ending.isBusy()) {
             return;
         }
+        world.tally().add(ending.statistics());
+        world.tally().died();
         world.log().add(ending + (kill ? " is killed" : " is closed"));
         if (kill) {
             ending.kill();
@@ -97,6 +99,9 @@ final class Place {
                         (report, refusal) -> {
                             if (process == asked) {
                                 pendingTransitions--;
+                            }
+                            if (report != null && report.changed()) {
+                                world.tally().changed();
                             }
                             world.log().add(asked + " " + name + ": " + tell(report, refusal));
                         });

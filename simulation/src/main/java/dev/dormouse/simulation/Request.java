@@ -18,7 +18,6 @@ final class Request {
     private final List<Integer> expected;
     private final boolean mustSucceed;
     private @Nullable Leg leg;
-    private @Nullable End end;
 
     /**
      * A request.
@@ -58,12 +57,7 @@ final class Request {
         leg = next;
     }
 
-    @Nullable End end() {
-        return end;
-    }
-
-    void finish(End how) {
+    void finish() {
         leg = null;
-        end = how;
     }
 }

@@ -82,11 +82,12 @@ final class Router {
         Request again = new Request(id, original.prompt(), original.expected(), false);
         world.log().add(id + " repeats the hand-over of " + original.id());
         open.add(again);
-        for (Place place : world.places(EngineSpec.Role.DECODE)) {
-            if (place.process() == old.reader()) {
-                decode(again, old.params(), queue(place));
-            }
-        }
+        submit(
+                again,
+                old.reader(),
+                again.expected().size(),
+                old.params(),
+                outcome -> decoded(again, outcome));
         return true;
     }
 
@@ -155,7 +156,7 @@ final class Router {
                                 place.readiness(Place.Readiness.UNREADY);
                                 prefill(request, candidates, decoders);
                             } else {
-                                fail(request, place, failed);
+                                fail(request, failed);
                             }
                         }
                         case Leg.Outcome.Lost _ ->
@@ -177,20 +178,21 @@ final class Router {
                 request.expected().size(),
                 params,
                 () -> decode(request, params, candidates),
-                outcome -> {
-                    switch (outcome) {
-                        case Leg.Outcome.Finished finished ->
-                                end(
-                                        request,
-                                        finished.reason() == FinishReason.ABORT
-                                                ? Request.End.REFUSED
-                                                : Request.End.ANSWERED,
-                                        place + " finished: " + finished.reason());
-                        case Leg.Outcome.Failed failed -> fail(request, place, failed);
-                        case Leg.Outcome.Lost _ ->
-                                end(request, Request.End.REFUSED, place + " broke the connection");
-                    }
-                });
+                outcome -> decoded(request, outcome));
+    }
+
+    private void decoded(Request request, Leg.Outcome outcome) {
+        switch (outcome) {
+            case Leg.Outcome.Finished finished ->
+                    end(
+                            request,
+                            finished.reason() == FinishReason.ABORT
+                                    ? Request.End.REFUSED
+                                    : Request.End.ANSWERED,
+                            "finished: " + finished.reason());
+            case Leg.Outcome.Failed failed -> fail(request, failed);
+            case Leg.Outcome.Lost _ -> end(request, Request.End.REFUSED, "connection lost");
+        }
     }
 
     /** Sends a leg; an engine that nobody reaches has seen nothing of it, so the next one is asked. */
@@ -250,12 +252,12 @@ final class Router {
                         leg);
     }
 
-    private void fail(Request request, Place place, Leg.Outcome.Failed failed) {
+    private void fail(Request request, Leg.Outcome.Failed failed) {
         if (failed.kind() == FailureKind.INVALID_REQUEST
                 || (failed.kind() == FailureKind.INTERNAL && !hasFailed(request.leg()))) {
-            world.accuse(request.id() + " failed at " + place + ": " + failed);
+            world.accuse(request.leg() + " failed: " + failed);
         }
-        end(request, Request.End.REFUSED, place + " failed: " + failed.kind());
+        end(request, Request.End.REFUSED, "failed: " + failed.kind());
     }
 
     /** Whether its engine has failed in a transition, and says so. */
@@ -265,8 +267,8 @@ final class Router {
 
     private void end(Request request, Request.End how, String why) {
         open.remove(request);
-        request.finish(how);
-        world.ended(request, why);
+        request.finish();
+        world.ended(request, how, why);
     }
 
     private void remember(Used handOver) {

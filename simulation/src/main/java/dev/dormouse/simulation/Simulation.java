@@ -15,19 +15,59 @@ public final class Simulation {
      * @param seed its seed
      * @param events events in its log
      * @param hash of its log
+     * @param coverage what happened how often
+     */
+    public record Report(long seed, long events, long hash, Coverage coverage) {}
+
+    /**
+     * What happened how often.
+     *
      * @param answered requests with the right answer
      * @param refused requests with an explicit error
      * @param remoteTokens prompt tokens whose KV was read from another engine
      * @param handshakes handshakes that succeeded
+     * @param failedHandshakes handshakes that failed
+     * @param failedReads reads that failed or were refused
+     * @param expiredHolds prompts that nobody read in time
+     * @param revokedHolds prompts that were taken back before a sleep
+     * @param preemptions sequences that lost their blocks
+     * @param prefixHits prompt tokens found in an engine's own cache
+     * @param sleeps transitions that changed an engine
+     * @param deaths processes that ended
      */
-    public record Report(
-            long seed,
-            long events,
-            long hash,
+    public record Coverage(
             long answered,
             long refused,
             long remoteTokens,
-            long handshakes) {}
+            long handshakes,
+            long failedHandshakes,
+            long failedReads,
+            long expiredHolds,
+            long revokedHolds,
+            long preemptions,
+            long prefixHits,
+            long sleeps,
+            long deaths) {
+        /** Nothing happened. */
+        public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+        /** The sum of two. */
+        public Coverage plus(Coverage other) {
+            return new Coverage(
+                    answered + other.answered,
+                    refused + other.refused,
+                    remoteTokens + other.remoteTokens,
+                    handshakes + other.handshakes,
+                    failedHandshakes + other.failedHandshakes,
+                    failedReads + other.failedReads,
+                    expiredHolds + other.expiredHolds,
+                    revokedHolds + other.revokedHolds,
+                    preemptions + other.preemptions,
+                    prefixHits + other.prefixHits,
+                    sleeps + other.sleeps,
+                    deaths + other.deaths);
+        }
+    }
 
     /**
      * Runs the world of a seed.
@@ -47,14 +87,7 @@ public final class Simulation {
         } catch (RuntimeException | AssertionError e) {
             throw new SimulationFailure(seed, setting, world.log().last(), e);
         }
-        Tally tally = world.tally();
         return new Report(
-                seed,
-                world.log().count(),
-                world.log().hash(),
-                tally.answered,
-                tally.refused,
-                tally.remoteTokens,
-                tally.handshakes);
+                seed, world.log().count(), world.log().hash(), world.tally().coverage());
     }
 }

@@ -14,6 +14,11 @@ interface Tampering {
         return settings;
     }
 
+    /** Whether the pages and registrations of a process are looked at, or only its answers. */
+    default boolean checksMemory() {
+        return true;
+    }
+
     /** A connector's halves, wrapped. */
     default ConnectorHalves halves(ConnectorHalves halves) {
         return halves;

@@ -94,15 +94,11 @@ final class World {
     }
 
     /** A request has ended. */
-    void ended(Request request, String why) {
-        log.add(request.id() + " is over: " + request.end() + ", " + why);
-        if (request.end() == Request.End.ANSWERED) {
-            tally.answered++;
-        } else {
-            tally.refused++;
-            if (request.mustSucceed()) {
-                accuse(request.id() + " must succeed, but " + why);
-            }
+    void ended(Request request, Request.End how, String why) {
+        tally.ended(how);
+        log.add(request.id() + " is over: " + how + ", " + why);
+        if (how == Request.End.REFUSED && request.mustSucceed()) {
+            accuse(request.id() + " must succeed, but " + why);
         }
     }
 

@@ -6,13 +6,13 @@ final class Probe {
         int show = a.length > 2 ? Integer.parseInt(a[2]) : 1;
         int failed = 0;
         long t0 = System.nanoTime();
-        long answered = 0, refused = 0, remote = 0;
+        Simulation.Coverage sum = Simulation.Coverage.NONE; long answered = 0, refused = 0, remote = 0;
         java.util.Map<String,Integer> kinds = new java.util.TreeMap<>();
         for (long s = from; s < to; s++) {
             try {
                 var r = Simulation.run(s);
                 if (a.length > 3) System.out.println(r);
-                answered += r.answered(); refused += r.refused(); remote += r.remoteTokens();
+                answered += r.coverage().answered(); refused += r.coverage().refused(); remote += r.coverage().remoteTokens(); sum = sum.plus(r.coverage());
             } catch (SimulationFailure e) {
                 failed++;
                 String m = e.getMessage().lines().findFirst().get();
@@ -22,6 +22,6 @@ final class Probe {
             }
         }
         System.out.println("failed " + failed + " of " + (to - from) + " answered=" + answered + " refused=" + refused + " remote=" + remote + " s=" + (System.nanoTime() - t0) / 1e9);
-        kinds.forEach((k, v) -> System.out.println(v + "  " + k));
+        System.out.println(sum); kinds.forEach((k, v) -> System.out.println(v + "  " + k));
     }
 }
