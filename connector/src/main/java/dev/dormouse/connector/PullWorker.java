@@ -143,6 +143,14 @@ final class PullWorker implements WorkerConnector {
     }
 
     @Override
+    public void prepareRelease(Duration limit) {
+        Reader open = open();
+        if (!released) {
+            awaitQuiet(open, limit);
+        }
+    }
+
+    @Override
     public void releaseKvCaches(Duration limit) {
         Reader open = open();
         if (released) {

@@ -29,6 +29,8 @@ import org.jspecify.annotations.Nullable;
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    private static final int MAX_MET = 4_096;
+
     private final KvTransport transport;
     private final ConnectorConfig config;
     private final Handshakes handshakes;
@@ -41,6 +43,10 @@ final class RemoteEngines {
     private final SpentHandOvers spent;
     private final List<Revocation> revocations = new ArrayList<>();
     private Subscription.@Nullable Reader self;
+
+    /** Engines that were loaded some time, for the count of those that are loaded again. */
+    private final Set<String> met = new HashSet<>();
+
     private boolean warnedOfMissingEpoch;
 
     /** Whoever says that an engine is elsewhere than others say speaks of another engine. */
@@ -277,9 +283,11 @@ final class RemoteEngines {
         loader.drop(engine);
         engine.fetched = null;
         try {
-            boolean again = engine.wasLoaded();
             engine.setLoaded(loader.load(fetched, engines.values()));
-            statistics.handshake(again);
+            if (met.size() == MAX_MET) {
+                met.clear();
+            }
+            statistics.handshake(!met.add(engine.engineId()));
             LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
             for (RemoteEngine other : engines.values()) {
                 LoadedEngine neighbour = other.loaded;
