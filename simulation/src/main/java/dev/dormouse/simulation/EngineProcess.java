@@ -8,6 +8,7 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.EngineStatistics;
+import dev.dormouse.engine.WakeTag;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.Engines;
 import dev.dormouse.engine.core.SteppedEngine;
@@ -179,6 +180,26 @@ final class EngineProcess {
         for (int rank = 0; rank < transports.size(); rank++) {
             if (world.tampering().checksMemory()) {
                 checkMemory(rank);
+                checkTruth(rank);
+            }
+        }
+    }
+
+    /** What it says of its tags is so, at every rank. */
+    private void checkTruth(int rank) {
+        EngineState says = state();
+        PagedMemory memory = memory(rank);
+        boolean kvAway = says.asleep().contains(WakeTag.KV_CACHE);
+        boolean weightsAway = says.sleepLevel() == 2;
+        switch (says.phase()) {
+            case FALLING_ASLEEP, WAKING, FAILED, CLOSED -> {}
+            case AWAKE, PAUSING, PAUSED, ASLEEP -> {
+                if (memory.isAwake(MemoryTag.KV_CACHE) == kvAway
+                        || memory.isAwake(MemoryTag.WEIGHTS) == weightsAway) {
+                    throw new Violation(
+                            "%s rank %d says %s of its memory, which has %d bytes"
+                                    .formatted(this, rank, says.phase(), memory.residentBytes()));
+                }
             }
         }
     }

@@ -43,6 +43,7 @@ final class History {
         world.places().forEach(Place::start);
         if (setting.faults()) {
             world.router().onTheWay(faults::onTheWay);
+            world.disturbance(faults::inject);
         }
         for (int i = 0; i < setting.events(); i++) {
             if (random.nextInt(7) == 0) {
@@ -53,6 +54,7 @@ final class History {
             world.check();
         }
         world.log().add("healing");
+        world.disturbance(() -> {});
         faults.heal();
         settle("everybody is answered and awake", this::isQuiet);
         requireIdle();

@@ -32,7 +32,7 @@ public final class Simulation {
      * @param revokedHolds prompts that were taken back before a sleep
      * @param preemptions sequences that lost their blocks
      * @param prefixHits prompt tokens found in an engine's own cache
-     * @param sleeps transitions that changed an engine
+     * @param transitions transitions that changed an engine
      * @param deaths processes that ended
      */
     public record Coverage(
@@ -46,7 +46,7 @@ public final class Simulation {
             long revokedHolds,
             long preemptions,
             long prefixHits,
-            long sleeps,
+            long transitions,
             long deaths) {
         /** Nothing happened. */
         public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -64,7 +64,7 @@ public final class Simulation {
                     revokedHolds + other.revokedHolds,
                     preemptions + other.preemptions,
                     prefixHits + other.prefixHits,
-                    sleeps + other.sleeps,
+                    transitions + other.transitions,
                     deaths + other.deaths);
         }
     }

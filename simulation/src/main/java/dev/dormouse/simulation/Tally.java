@@ -7,7 +7,7 @@ import dev.dormouse.engine.EngineStatistics;
 final class Tally {
     private long answered;
     private long refused;
-    private long sleeps;
+    private long transitions;
     private long deaths;
     private Simulation.Coverage ofProcesses = Simulation.Coverage.NONE;
 
@@ -19,7 +19,7 @@ final class Tally {
     }
 
     void changed() {
-        sleeps++;
+        transitions++;
     }
 
     void died() {
@@ -49,6 +49,6 @@ final class Tally {
     Simulation.Coverage coverage() {
         return ofProcesses.plus(
                 new Simulation.Coverage(
-                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, sleeps, deaths));
+                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
     }
 }

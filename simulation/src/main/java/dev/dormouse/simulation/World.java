@@ -26,6 +26,7 @@ final class World {
     private final List<Place> places = new ArrayList<>();
     private final Tally tally = new Tally();
     private @Nullable String accusation;
+    private Runnable disturbance = () -> {};
     private int depth;
 
     World(Setting setting, Tampering tampering, SplittableRandom random) {
@@ -81,6 +82,11 @@ final class World {
 
     List<Place> places(EngineSpec.Role role) {
         return places.stream().filter(place -> place.spec().role() == role).toList();
+    }
+
+    /** What may go wrong also while somebody waits. */
+    void disturbance(Runnable action) {
+        disturbance = action;
     }
 
     /** Notes that a rule was broken; the scheduler stops at once. */
@@ -166,7 +172,11 @@ final class World {
         if (depth < MAX_DEPTH) {
             depth++;
             try {
-                event();
+                if (random.nextInt(40) == 0) {
+                    disturbance.run();
+                } else {
+                    event();
+                }
             } finally {
                 depth--;
             }

@@ -28,7 +28,7 @@ final class SimulationTest {
         assertThat(all.refused()).isGreaterThan(1_000);
         assertThat(all.remoteTokens()).as("read, not computed twice").isGreaterThan(50_000);
         assertThat(all.handshakes()).isGreaterThan(2_000);
-        assertThat(all.sleeps()).isGreaterThan(2_000);
+        assertThat(all.transitions()).isGreaterThan(2_000);
         assertThat(all.deaths()).isGreaterThan(100);
         assertThat(all.preemptions()).isGreaterThan(100);
         assertThat(all.prefixHits()).isGreaterThan(1_000);
