@@ -20,6 +20,7 @@ final class Faults {
     private boolean stripsEpoch;
     private boolean stripsInstance;
     private boolean stripsLease;
+    private boolean falsifies;
 
     Faults(World world, SplittableRandom random) {
         this.world = world;
@@ -118,6 +119,7 @@ final class Faults {
         stripsEpoch = random.nextInt(3) == 0;
         stripsInstance = random.nextInt(3) == 0;
         stripsLease = random.nextInt(5) == 0;
+        falsifies = random.nextInt(6) == 0;
     }
 
     KvTransferParams onTheWay(KvTransferParams params) {
@@ -131,7 +133,26 @@ final class Faults {
         if (stripsLease) {
             json.remove(List.of("remote_lease_deadline", "remote_lease_seconds"));
         }
+        if (falsifies) {
+            falsify(json);
+        }
         return KvTransferParams.of(json);
+    }
+
+    /** Claims that can be seen through; of a block id in range nobody can tell that it is wrong. */
+    private void falsify(ObjectNode json) {
+        long epoch = json.path("remote_registration_epoch").asLong();
+        switch (random.nextInt(6)) {
+            case 0 -> json.put("remote_registration_epoch", epoch + 1 + random.nextInt(3));
+            case 1 -> {
+                json.put("remote_registration_epoch", Math.max(1, epoch - 1));
+                json.put("remote_registration_generation", Math.max(1, epoch - 1));
+            }
+            case 2 -> json.put("remote_instance_id", "somebody else");
+            case 3 -> json.putArray("remote_block_ids").addArray().add(1_000_000);
+            case 4 -> json.put("remote_num_tokens", 1_000);
+            default -> json.put("remote_port", 5_600 + random.nextInt(5));
+        }
     }
 
     /** From now on nothing goes wrong, and what was stuck ends. */
@@ -139,6 +160,7 @@ final class Faults {
         stripsEpoch = false;
         stripsInstance = false;
         stripsLease = false;
+        falsifies = false;
         world.network().refuse(0);
         world.network().setSlow(false);
         for (Place place : world.places()) {

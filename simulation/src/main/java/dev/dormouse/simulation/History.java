@@ -88,6 +88,11 @@ final class History {
             if (!open.isEmpty()) {
                 world.router().abort(open.get(random.nextInt(open.size())));
             }
+        } else if (pick < 93) {
+            Place place = world.places().get(random.nextInt(world.places().size()));
+            Duration duration = Duration.ofMillis(random.nextInt(random.nextBoolean() ? 50 : 20_000));
+            place.freeze(duration);
+            world.log().add(place + " does not run for " + duration);
         } else if (pick < 97) {
             world.clock().advance(Duration.ofMillis(random.nextInt(1_000)));
         } else {

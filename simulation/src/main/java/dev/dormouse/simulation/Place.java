@@ -3,6 +3,7 @@ package dev.dormouse.simulation;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.engine.WakeTag;
+import java.time.Duration;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,7 @@ final class Place {
     private Readiness readiness = Readiness.READY;
     private int starts;
     private int pendingTransitions;
+    private long frozenUntilNanos;
 
     Place(World world, EngineSpec spec) {
         this.world = world;
@@ -48,6 +50,19 @@ final class Place {
 
     int pendingTransitions() {
         return pendingTransitions;
+    }
+
+    /** The process's thread does not run for some time, as in a long computation. */
+    void freeze(Duration duration) {
+        frozenUntilNanos = world.clock().nanoTime() + duration.toNanos();
+    }
+
+    /** One round of the process's loop; false if there was nothing to do. */
+    boolean step() {
+        EngineProcess running = process;
+        return running != null
+                && world.clock().nanoTime() >= frozenUntilNanos
+                && running.step() > 0;
     }
 
     void start() {

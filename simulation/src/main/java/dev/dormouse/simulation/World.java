@@ -112,7 +112,7 @@ final class World {
     void event() {
         int pick = random.nextInt(100);
         if (pick < 45) {
-            step(places.get(random.nextInt(places.size())));
+            var _ = places.get(random.nextInt(places.size())).step();
         } else if (pick < 60) {
             var _ = agenda.runNext();
         } else if (pick < 72) {
@@ -135,7 +135,7 @@ final class World {
         }
         int first = random.nextInt(places.size());
         for (int i = 0; i < places.size(); i++) {
-            busy |= step(places.get((first + i) % places.size()));
+            busy |= places.get((first + i) % places.size()).step();
         }
         check();
         return busy;
@@ -181,10 +181,5 @@ final class World {
                 depth--;
             }
         }
-    }
-
-    private boolean step(Place place) {
-        EngineProcess process = place.process();
-        return process != null && process.step() > 0;
     }
 }
