@@ -57,7 +57,9 @@ public final class SideChannelDesk {
         return payloads;
     }
 
-    /** Those who were given the last payloads, and told where they can be reached, in that order. */
+    /**
+     * Those who were given the last payloads, and told where they can be reached, in that order.
+     */
     synchronized Set<Subscription.Reader> readers() {
         return Collections.unmodifiableSet(new LinkedHashSet<>(readers));
     }

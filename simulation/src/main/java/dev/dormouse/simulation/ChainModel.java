@@ -192,7 +192,8 @@ final class ChainModel implements LanguageModel {
     }
 
     private static long key(long state, long fold, int token, int position, int layer, int head) {
-        return mix(mix(state ^ fold) + 31L * token + 1009L * position + 7L * layer + 524_287L * head);
+        return mix(
+                mix(state ^ fold) + 31L * token + 1009L * position + 7L * layer + 524_287L * head);
     }
 
     private static long fold(long fold, long k, long v) {

@@ -13,7 +13,9 @@ final class Clock {
         return nowNanos;
     }
 
-    /** What every machine's calendar says; their nano clocks have offsets, the calendar has none. */
+    /**
+     * What every machine's calendar says; their nano clocks have offsets, the calendar has none.
+     */
     Instant instant() {
         return START.plusNanos(nowNanos);
     }

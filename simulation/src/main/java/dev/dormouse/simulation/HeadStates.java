@@ -20,7 +20,9 @@ final class HeadStates {
         this.states = new long[MAX_ROWS][heads];
     }
 
-    /** A rank's state of a head. Where ranks have the same head, a difference shows in the token. */
+    /**
+     * A rank's state of a head. Where ranks have the same head, a difference shows in the token.
+     */
     void put(int rank, int row, int head, long state) {
         boolean repeated = rank > 0 && rank * heads / ranks == (rank - 1) * heads / ranks;
         if (!repeated) {

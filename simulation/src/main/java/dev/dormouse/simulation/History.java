@@ -90,7 +90,8 @@ final class History {
             }
         } else if (pick < 93) {
             Place place = world.places().get(random.nextInt(world.places().size()));
-            Duration duration = Duration.ofMillis(random.nextInt(random.nextBoolean() ? 50 : 20_000));
+            Duration duration =
+                    Duration.ofMillis(random.nextInt(random.nextBoolean() ? 50 : 20_000));
             place.freeze(duration);
             world.log().add(place + " does not run for " + duration);
         } else if (pick < 97) {
@@ -189,10 +190,7 @@ final class History {
         for (int rank = 0; rank < process.transports().size(); rank++) {
             if (world.tampering().checksMemory()
                     && (process.memory(rank).residentBytes() > 0
-                            || !process.transports()
-                                    .get(rank)
-                                    .counts()
-                                    .equals(ModelCounts.NONE))) {
+                            || !process.transports().get(rank).counts().equals(ModelCounts.NONE))) {
                 throw new Violation(process + " sleeps with memory: " + describe(process));
             }
         }

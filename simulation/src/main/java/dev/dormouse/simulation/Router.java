@@ -1,12 +1,12 @@
 package dev.dormouse.simulation;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -195,7 +195,9 @@ final class Router {
         }
     }
 
-    /** Sends a leg; an engine that nobody reaches has seen nothing of it, so the next one is asked. */
+    /**
+     * Sends a leg; an engine that nobody reaches has seen nothing of it, so the next one is asked.
+     */
     private void send(
             Request request,
             Place place,

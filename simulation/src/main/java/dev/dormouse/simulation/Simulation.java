@@ -87,7 +87,6 @@ public final class Simulation {
         } catch (RuntimeException | AssertionError e) {
             throw new SimulationFailure(seed, setting, world.log().last(), e);
         }
-        return new Report(
-                seed, world.log().count(), world.log().hash(), world.tally().coverage());
+        return new Report(seed, world.log().count(), world.log().hash(), world.tally().coverage());
     }
 }

@@ -3,16 +3,13 @@ package dev.dormouse.simulation;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.connector.ConnectorConfig;
-import dev.dormouse.connector.ConnectorRequest;
 import dev.dormouse.connector.ConnectorStep;
-import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.HandOver;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.RankMemory;
-import dev.dormouse.memory.MemoryTag;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -137,8 +134,7 @@ final class NegativeControlsTest {
         }
 
         @Override
-        public @Nullable Object invoke(
-                Object proxy, Method method, Object @Nullable [] arguments)
+        public @Nullable Object invoke(Object proxy, Method method, Object @Nullable [] arguments)
                 throws Throwable {
             if (method.getName().equals("start") && arguments != null) {
                 ConnectorStep step = (ConnectorStep) arguments[0];
@@ -225,17 +221,9 @@ final class NegativeControlsTest {
             @Override
             public ConnectorHalves halves(ConnectorHalves halves) {
                 return new ConnectorHalves(
-                        proxy(
-                                SchedulerConnector.class,
-                                halves.scheduler(),
-                                scheduler),
+                        proxy(SchedulerConnector.class, halves.scheduler(), scheduler),
                         halves.workers().stream()
-                                .map(
-                                        half ->
-                                                proxy(
-                                                        WorkerConnector.class,
-                                                        half,
-                                                        worker))
+                                .map(half -> proxy(WorkerConnector.class, half, worker))
                                 .toList());
             }
         };
