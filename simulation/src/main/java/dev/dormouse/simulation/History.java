@@ -200,7 +200,7 @@ final class History {
     private void cycle(Place place) {
         EngineProcess process = place.process();
         if (process != null) {
-            PauseMode mode = PauseMode.values()[random.nextInt(3)];
+            PauseMode mode = List.of(PauseMode.values()).get(random.nextInt(3));
             place.expect("sleep", process.engine().sleep(1 + random.nextInt(2), mode));
             settle(place + " sleeps", () -> place.pendingTransitions() == 0);
             settle(place + " is awake", operator::wakeAll);

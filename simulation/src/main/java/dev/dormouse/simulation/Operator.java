@@ -131,7 +131,7 @@ final class Operator {
     }
 
     private PauseMode mode() {
-        return PauseMode.values()[random.nextInt(PauseMode.values().length)];
+        return List.of(PauseMode.values()).get(random.nextInt(3));
     }
 
     private Duration later() {
