@@ -20,11 +20,10 @@ import org.jspecify.annotations.Nullable;
  * must ask the peer first, or comes too late.
  *
  * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
- * registration or other ranks than the loaded ones, and when one does not tell which it means.
- * Where the parameters do not tell which registration of which process they mean, or the lease in
- * them may have ended, it must also say that it still holds the request. What the answer replaces
- * is dropped only when no read uses it, and only if the answer differs: a false claim in a
- * request's parameters costs a question, not a working peer.
+ * registration or other ranks than the loaded ones, and when one does not tell which it means. A
+ * peer of our own kind must also say of every request that it holds it for this engine and no
+ * other. What the answer replaces is dropped only when no read uses it, and only if the answer
+ * differs: a false claim in a request's parameters costs a question, not a working peer.
  */
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
@@ -259,10 +258,19 @@ final class RemoteEngines {
         }
         try {
             Handshake.Answer answer = handshake.answer().join();
-            for (WaitingRead read : handshake.covered()) {
-                read.markAsked(answer.holds().get(read.order().remote().requestId()));
-            }
             FetchedEngine fetched = answer.engine();
+            for (WaitingRead read : handshake.covered()) {
+                HoldAnswer hold = answer.holds().get(read.order().remote().requestId());
+                if (hold != null) {
+                    read.markClaimed(hold);
+                }
+                if (fetched != null) {
+                    read.markAsked();
+                }
+            }
+            if (fetched == null) {
+                return;
+            }
             LoadedEngine usable = engine.usable();
             if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
                 engine.fetched = fetched;
@@ -347,21 +355,47 @@ final class RemoteEngines {
         }
     }
 
-    /** Starts the read if its blocks are held for sure; asks first if they may not be. */
+    /** Starts the read if its blocks are held for this engine, and for long enough. */
     private void startInTime(
             RemoteEngine engine, LoadedEngine source, WaitingRead read, long nowNanos) {
+        if (source.identity().instanceId() != null && read.needsClaim()) {
+            claim(engine, source, nowNanos);
+            return;
+        }
         long deadlineNanos = ReadDeadline.of(read, source, engine.renewals, config, nowNanos);
         if (nowNanos - deadlineNanos < 0) {
             engine.waiting.remove(read);
             spent.add(read.order().remote(), nowNanos);
             reads.start(read.order(), source, nowNanos, deadlineNanos);
-        } else if (source.identity().instanceId() != null && read.hold() == null) {
-            read.doubt();
-            askFor(engine, read, nowNanos);
         } else {
             statistics.expiredRequest();
-            refuse(engine, read, "the peer may not hold the blocks any more: the lease is over");
+            HoldAnswer hold = read.hold();
+            refuse(
+                    engine,
+                    read,
+                    hold == null || hold.held()
+                            ? "the peer may not hold the blocks any more: the lease is over"
+                            : "the peer does not hold the blocks for this engine: they are freed, or"
+                                    + " another engine reads them");
         }
+    }
+
+    private void claim(RemoteEngine engine, LoadedEngine source, long nowNanos) {
+        if (engine.handshake != null) {
+            return;
+        }
+        int size = source.mapping().remoteSize();
+        try {
+            engine.handshake = handshakes.claim(source.address(), size, engine.waiting, nowNanos);
+        } catch (RejectedExecutionException e) {
+            failWaiting(engine, size, e);
+        }
+    }
+
+    private void failWaiting(RemoteEngine engine, int tpSize, RuntimeException cause) {
+        List<WaitingRead> waiting =
+                engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();
+        handshakeFailed(engine, waiting, String.valueOf(cause.getMessage()));
     }
 
     private void askFor(RemoteEngine engine, WaitingRead read, long nowNanos) {
@@ -402,9 +436,7 @@ final class RemoteEngines {
                     handshakes.start(
                             engine.engineId(), address, tpSize, engine.waiting, self, nowNanos);
         } catch (ConnectorException | RejectedExecutionException e) {
-            List<WaitingRead> waiting =
-                    engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();
-            handshakeFailed(engine, waiting, String.valueOf(e.getMessage()));
+            failWaiting(engine, tpSize, e);
         }
     }
 

@@ -47,12 +47,4 @@ public record RemoteSource(
                 epoch,
                 RemoteLease.UNKNOWN);
     }
-
-    /**
-     * True if the parameters tell which registration of which process they mean, and until when the
-     * blocks are held there.
-     */
-    boolean isComplete() {
-        return instanceId != null && epoch > 0 && lease.tellsDeadline();
-    }
 }
