@@ -105,7 +105,7 @@ final class History {
         switch (random.nextInt(8)) {
             case 0 -> faults.changeRouter();
             case 1 -> {
-                var _ = world.router().repeat("again-" + requests++, random.nextInt(1 << 20));
+                var _ = world.router().repeat(this::again, random.nextInt(1 << 20));
             }
             default -> faults.inject();
         }
@@ -124,6 +124,14 @@ final class History {
                 prompt,
                 prompts.answer(prompt, prompts.outputLength()),
                 mustSucceed);
+    }
+
+    /** The same request once more, or another one with its parameters. */
+    private Request again(Request old) {
+        if (random.nextInt(4) == 0) {
+            return request(prompts.ofLength(old.prompt().size()), false);
+        }
+        return new Request("again-" + requests++, old.prompt(), old.expected(), false);
     }
 
     private boolean isQuiet() {

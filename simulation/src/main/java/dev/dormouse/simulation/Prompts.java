@@ -26,21 +26,25 @@ final class Prompts {
 
     /** One that mostly begins like others. */
     List<Integer> any() {
-        int length =
+        return ofLength(
                 Math.clamp(
                         BLOCK_TOKENS * random.nextInt(1, 6) + random.nextInt(-1, 2),
                         1,
-                        Setting.MAX_TOKENS - MAX_OUTPUT);
-        List<Integer> stem = stems.get(random.nextInt(stems.size()));
-        int shared = Math.min(length, BLOCK_TOKENS * random.nextInt(5));
-        List<Integer> prompt = new ArrayList<>(stem.subList(0, shared));
-        prompt.addAll(tokens(length - shared));
-        return prompt;
+                        Setting.MAX_TOKENS - MAX_OUTPUT));
     }
 
     /** One that begins like no other, a few blocks long. */
     List<Integer> unheardOf() {
         return tokens(2 * BLOCK_TOKENS + random.nextInt(2 * BLOCK_TOKENS));
+    }
+
+    /** One that mostly begins like others, of a length. */
+    List<Integer> ofLength(int length) {
+        List<Integer> stem = stems.get(random.nextInt(stems.size()));
+        int shared = Math.min(length, BLOCK_TOKENS * random.nextInt(5));
+        List<Integer> prompt = new ArrayList<>(stem.subList(0, shared));
+        prompt.addAll(tokens(length - shared));
+        return prompt;
     }
 
     int outputLength() {

@@ -17,6 +17,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -29,7 +30,7 @@ final class Router {
     private static final int REMEMBERED = 12;
 
     /** A hand-over that an engine was given, and may be given once more. */
-    private record Used(Request request, KvTransferParams params, EngineProcess reader) {}
+    private record Used(Request request, KvTransferParams params) {}
 
     private final World world;
     private final Set<Request> open = new LinkedHashSet<>();
@@ -69,25 +70,20 @@ final class Router {
     }
 
     /**
-     * Sends an old hand-over to the process once more that was given it before; false if there is
-     * none.
+     * Sends an old hand-over to a decode engine once more; false if there is none.
+     *
+     * @param again makes the request that comes with it
+     * @param choice which one
      */
-    boolean repeat(String id, int choice) {
-        List<Used> known = used.stream().filter(old -> old.reader().isAlive()).toList();
-        if (known.isEmpty()) {
+    boolean repeat(Function<Request, Request> again, int choice) {
+        if (used.isEmpty()) {
             return false;
         }
-        Used old = known.get(Math.floorMod(choice, known.size()));
-        Request original = old.request();
-        Request again = new Request(id, original.prompt(), original.expected(), false);
-        world.log().add(id + " repeats the hand-over of " + original.id());
-        open.add(again);
-        submit(
-                again,
-                old.reader(),
-                again.expected().size(),
-                old.params(),
-                outcome -> decoded(again, outcome));
+        Used old = List.copyOf(used).get(Math.floorMod(choice, used.size()));
+        Request request = again.apply(old.request());
+        world.log().add(request.id() + " repeats the hand-over of " + old.request().id());
+        open.add(request);
+        decode(request, old.params(), candidates(EngineSpec.Role.DECODE));
         return true;
     }
 
@@ -241,7 +237,7 @@ final class Router {
         legs.add(leg);
         request.begin(leg);
         if (params != null && params.remotePrefill()) {
-            remember(new Used(request, params, process));
+            remember(new Used(request, params));
         }
         world.log().add(leg + " begins, prompt=" + request.prompt().size() + " max=" + maxTokens);
         process.engine()
