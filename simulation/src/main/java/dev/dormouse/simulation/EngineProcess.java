@@ -49,6 +49,7 @@ final class EngineProcess {
             ModelMemory pages = new ModelMemory(PagedMemory.PAGE_BYTES);
             ModelTransport transport = world.fabric().open(label + "-rank-" + rank, pages);
             transports.add(transport);
+            world.tampering().opened(transport);
             pagesOfRanks.add(pages);
             workers.add(PullConnector.worker(config, rank, transport, surroundings(nanoClock)));
         }

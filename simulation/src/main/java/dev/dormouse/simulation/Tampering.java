@@ -3,6 +3,7 @@ package dev.dormouse.simulation;
 import dev.dormouse.connector.ConnectorConfig;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.RankMemory;
+import dev.dormouse.testkit.ModelTransport;
 
 /** Takes a rule away from the code under simulation, so that tests see the checks notice it. */
 interface Tampering {
@@ -18,6 +19,9 @@ interface Tampering {
     default boolean checksMemory() {
         return true;
     }
+
+    /** A transport that was just opened. */
+    default void opened(ModelTransport transport) {}
 
     /** A connector's halves, wrapped. */
     default ConnectorHalves halves(ConnectorHalves halves) {

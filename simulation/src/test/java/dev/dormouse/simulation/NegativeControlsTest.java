@@ -10,10 +10,12 @@ import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.RankMemory;
+import dev.dormouse.testkit.ModelTransport;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -87,7 +89,20 @@ final class NegativeControlsTest {
 
     @Test
     void aReaderThatClaimsToObeyARevocationReadsWhatIsGone() {
-        expect("WRONG TOKEN", halves(UnaryOperator.identity(), worker -> new Liar(worker)));
+        Tampering lies = halves(UnaryOperator.identity(), Liar::new);
+        expect(
+                "WRONG TOKEN",
+                new Tampering() {
+                    @Override
+                    public ConnectorHalves halves(ConnectorHalves halves) {
+                        return lies.halves(halves);
+                    }
+
+                    @Override
+                    public void opened(ModelTransport transport) {
+                        transport.faults().setReadDelay(Duration.ofMillis(200));
+                    }
+                });
     }
 
     @Test
