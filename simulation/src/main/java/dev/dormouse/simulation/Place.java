@@ -1,6 +1,7 @@
 package dev.dormouse.simulation;
 
 import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.engine.TransitionRefusedException;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.engine.WakeTag;
 import java.time.Duration;
@@ -118,8 +119,17 @@ final class Place {
                             if (report != null && report.changed()) {
                                 world.tally().changed();
                             }
+                            if (refusal != null && !world.hasFaults() && !isConflict(refusal)) {
+                                world.accuse(asked + " could not " + name + ": " + refusal);
+                            }
                             world.log().add(asked + " " + name + ": " + tell(report, refusal));
                         });
+    }
+
+    /** Whether another call, or the engine's state, was in the way. */
+    private static boolean isConflict(Throwable refusal) {
+        return refusal instanceof TransitionRefusedException refused
+                && refused.reason() == TransitionRefusedException.Reason.CONFLICT;
     }
 
     private static String tell(@Nullable TransitionReport report, @Nullable Throwable refusal) {
