@@ -16,7 +16,7 @@
  * EARLY_ACK         D obeys before its reads in flight have ended
  * LATE_LOAD         D obeys, and then loads what a handshake begun before has fetched
  * NO_ANONYMOUS      P forgets who fetched its payloads without a subscription
- * FORGET_READERS    P forgets its readers when it publishes anew, also if its pages stayed
+ * FORGET_READERS    P forgets its readers when it publishes anew, also if holds outlive that
  * NO_MARGIN         D trusts its clock to the end of the lease
  * NO_SECOND_LOOK    D looks at its clock before a read, not after
  * TRUST_UNNAMED     D reads without asking P what parameters mean that lost epoch and instance
@@ -207,12 +207,18 @@ inline unmap(r) {
     mem[r] = 0
 }
 
-/* PullScheduler.publish: one epoch for the payloads of all ranks. */
+/*
+ * PullScheduler.publish: one epoch for the payloads of all ranks. Readers of what was published
+ * before are forgotten, unless something is still held that they may read: then the pages stayed.
+ */
+#ifdef FORGET_READERS
+#define FORGET true
+#else
+#define FORGET (hold == 0)
+#endif
 inline publish() {
     epoch++; served = true; book = 0; loads = 0;
-#ifdef FORGET_READERS
-    subscribed = false; anonymous = false; connected = false;
-#endif
+    if :: FORGET -> subscribed = false; anonymous = false; connected = false :: else fi
 }
 
 /* A read of request i has been posted to rank r, has moved nothing yet, and may still count. */
@@ -275,9 +281,7 @@ endIdle:
     :: d_step { phase == RELEASING && !(unmapped & 1) -> unmapForSleep(0) }
     :: d_step { phase == RELEASING && !(unmapped & 2) -> unmapForSleep(1) }
     :: d_step { phase == RELEASING && unmapped == 3 ->
-        asked = false; phase = ASLEEP;
-        /* No key of anybody leads to a page that is mapped. */
-        subscribed = false; anonymous = false; connected = false }
+        asked = false; phase = ASLEEP }
     /* one rank cannot: the other is brought back */
     :: d_step { phase == RELEASING && unmapped != 0 && unmapped != 3 && undos > 0 ->
         undos--; asked = false; phase = ASLEEP }
