@@ -36,6 +36,7 @@ final class RemoteEngine {
     long lastUsedNanos;
 
     private boolean invalid;
+    private boolean wasLoaded;
     private @Nullable RegistrationIdentity invalidated;
 
     RemoteEngine(String engineId, long nowNanos) {
@@ -67,14 +68,38 @@ final class RemoteEngine {
         }
     }
 
+    /** What the revocation names is not used any more, and dropped once no read uses it. */
+    void revoke(Revocation revocation) {
+        handshake = null; // it may have begun before, and bring what is revoked
+        if (fetched != null && revocation.covers(fetched.identity())) {
+            fetched = null;
+        }
+        if (holds(revocation)) {
+            invalid = true;
+        }
+    }
+
+    /** True as long as what the revocation names is loaded. */
+    boolean holds(Revocation revocation) {
+        return loaded != null
+                && engineId.equals(revocation.engineId())
+                && revocation.covers(loaded.identity());
+    }
+
     boolean isInvalid() {
         return invalid;
     }
 
     void setLoaded(@Nullable LoadedEngine engine) {
         loaded = engine;
+        wasLoaded |= engine != null;
         invalid = false;
         replaced = false;
+    }
+
+    /** True if the peer was loaded before, whether or not it is now. */
+    boolean wasLoaded() {
+        return wasLoaded;
     }
 
     /** True if a handshake for {@code request} must wait, since the peer was just found invalid. */

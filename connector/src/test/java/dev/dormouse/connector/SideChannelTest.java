@@ -18,6 +18,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -28,9 +29,13 @@ final class SideChannelTest {
     private static final byte[] PAYLOAD =
             new HandshakePayload("0".repeat(64), new byte[1000], 3, "i").encode();
 
+    private static final long EPOCH = 3;
+    private static final LongSupplier CLOCK = () -> 12_345_500_000_000L;
+
+    private final HoldBook holds = new HoldBook("i", CLOCK);
+    private final SideChannelDesk desk = new SideChannelDesk("i", CLOCK, holds);
     private final SideChannelListener listener =
-            new SideChannelListener(
-                    new SideChannelAddress("127.0.0.1", 0), () -> 12_345_500_000_000L);
+            new SideChannelListener(new SideChannelAddress("127.0.0.1", 0), desk);
     private final SideChannelAddress address = new SideChannelAddress("127.0.0.1", listener.port());
     private final SideChannelClient client = new SideChannelClient(PeerPolicy.ANY);
 
@@ -44,41 +49,39 @@ final class SideChannelTest {
     @Test
     void eachRankGetsItsPayload() {
         RankId other = new RankId(0, 1);
-        listener.serve(Map.of(RANK, PAYLOAD, other, new byte[] {1}));
-        assertThat(client.ask(address, List.of(other, RANK), List.of(), LIMIT).payloads())
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD, other, new byte[] {1}));
+        assertThat(ask(address, List.of(other, RANK), List.of(), LIMIT).payloads())
                 .containsExactly(new byte[] {1}, PAYLOAD);
     }
 
     @Test
     void theReplyHasExactlyPayloadAndTimestamp() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         assertThat(ask(List.of(new byte[0], HandshakeRequest.encode(RANK))))
                 .containsExactly(new byte[0], PAYLOAD, new WireWriter().float64(12_345.5).bytes());
     }
 
     @Test
     void newPayloadsAreServedAtOnceAndWithdrawnOnesAreRefusedAtOnce() {
-        byte[] refusal = client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst();
+        byte[] refusal = ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("asleep");
         for (byte generation = 1; generation < 20; generation++) {
-            listener.serve(Map.of(RANK, new byte[] {generation}));
-            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+            desk.serve(EPOCH, Map.of(RANK, new byte[] {generation}));
+            assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                     .containsExactly(generation);
         }
-        listener.serve(Map.of());
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        desk.serve(EPOCH, Map.of());
+        assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(refusal);
     }
 
     @Test
     void anUnknownRankIsRefusedAtOnce() {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] refusal =
-                client.ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT)
-                        .payloads()
-                        .getFirst();
+                ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT).payloads().getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("tpRank=7");
@@ -86,12 +89,12 @@ final class SideChannelTest {
 
     @Test
     void connectionsAreBoundedAndTheOldestGoesFirst() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         List<Socket> idle = new ArrayList<>();
         for (int i = 0; i < 300; i++) {
             idle.add(new Socket(InetAddress.getLoopbackAddress(), listener.port()));
         }
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
         Socket oldest = idle.getFirst();
         oldest.setSoTimeout(3_000); // idle ones would go after five seconds
@@ -103,7 +106,7 @@ final class SideChannelTest {
 
     @Test
     void malformedMessagesAreDroppedAndTheConnectionLives() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] good = HandshakeRequest.encode(RANK);
         byte[] constant = "get_meta_msg".getBytes(UTF_8);
         byte[] empty = {};
@@ -140,7 +143,7 @@ final class SideChannelTest {
 
     @Test
     void anOversizedMessageEndsItsConnectionOnly() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         try (ZmtpConnection connection = connect()) {
             connection.send(List.of(new byte[0], new byte[100_000]));
             assertThatThrownBy(
@@ -151,13 +154,13 @@ final class SideChannelTest {
                             })
                     .isInstanceOf(IOException.class);
         }
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
     }
 
     @Test
     void randomBytesOnThePortDoNotEndTheListener() {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] greeting = new byte[64];
         greeting[0] = (byte) 0xff;
         greeting[9] = 0x7f;
@@ -191,7 +194,7 @@ final class SideChannelTest {
             assertThat(closedByTheListener).isNotNull();
         }
         for (int i = 0; i < 3; i++) {
-            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+            assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                     .isEqualTo(PAYLOAD);
         }
     }
@@ -200,7 +203,7 @@ final class SideChannelTest {
     void aSecondListenerOnThePortIsRefusedWithHostPortAndSetting() {
         SideChannelAddress taken = new SideChannelAddress("localhost", listener.port());
         assertThatExceptionOfType(SideChannelException.class)
-                .isThrownBy(() -> new SideChannelListener(taken, System::nanoTime))
+                .isThrownBy(() -> new SideChannelListener(taken, desk))
                 .withMessageContaining("localhost:" + listener.port())
                 .withMessageContaining("--side-channel-port");
     }
@@ -210,9 +213,7 @@ final class SideChannelTest {
         for (String host : List.of("192.0.2.1", "no-such-host.invalid")) {
             assertThatExceptionOfType(SideChannelException.class)
                     .isThrownBy(
-                            () ->
-                                    new SideChannelListener(
-                                            new SideChannelAddress(host, 0), System::nanoTime))
+                            () -> new SideChannelListener(new SideChannelAddress(host, 0), desk))
                     .withMessageContaining(host)
                     .withMessageContaining("--side-channel-host");
         }
@@ -221,7 +222,7 @@ final class SideChannelTest {
     @Test
     void closingFreesThePort() throws IOException {
         int port = listener.port();
-        client.ask(address, List.of(RANK), List.of(), LIMIT).payloads();
+        ask(address, List.of(RANK), List.of(), LIMIT).payloads();
         listener.close();
         try (ServerSocket socket = new ServerSocket()) {
             socket.setReuseAddress(true);
@@ -237,11 +238,7 @@ final class SideChannelTest {
             assertThatExceptionOfType(ConnectorException.class)
                     .isThrownBy(
                             () ->
-                                    client.ask(
-                                                    peer,
-                                                    List.of(RANK),
-                                                    List.of(),
-                                                    Duration.ofMillis(150))
+                                    ask(peer, List.of(RANK), List.of(), Duration.ofMillis(150))
                                             .payloads())
                     .withMessageContaining(peer.toString())
                     .withMessageContaining("PT0.15S");
@@ -262,7 +259,7 @@ final class SideChannelTest {
                 assertThatExceptionOfType(WireException.class)
                         .isThrownBy(
                                 () ->
-                                        client.ask(peer.address(), List.of(RANK), List.of(), LIMIT)
+                                        ask(peer.address(), List.of(RANK), List.of(), LIMIT)
                                                 .payloads())
                         .withMessageContaining("handshake reply");
             }
@@ -271,14 +268,11 @@ final class SideChannelTest {
 
     @Test
     void questionsAboutRequestsAreAnsweredOnTheSameConnection() {
-        HoldBook book = new HoldBook("i", () -> 12_345_500_000_000L);
-        book.begin(3);
-        book.hold("held", 12_345_500_000_000L + Duration.ofSeconds(10).toNanos());
-        listener.serve(Map.of(RANK, PAYLOAD));
-        listener.answerHolds(book);
+        holds.begin(3);
+        holds.hold("held", 12_345_500_000_000L + Duration.ofSeconds(10).toNanos());
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         long before = System.nanoTime();
-        HandshakeAnswers answers =
-                client.ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
+        HandshakeAnswers answers = ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
         HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
         HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
         assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
@@ -294,8 +288,8 @@ final class SideChannelTest {
     @Test
     void aPeerThatTellsNoInstanceIsNeverAskedAboutRequests() {
         byte[] vllms = new HandshakePayload("0".repeat(64), new byte[10], 0, null).encode();
-        listener.serve(Map.of(RANK, vllms));
-        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("r"), LIMIT);
+        desk.serve(EPOCH, Map.of(RANK, vllms));
+        HandshakeAnswers answers = ask(address, List.of(RANK), List.of("r"), LIMIT);
         assertThat(answers.holds()).isEmpty();
         assertThat(answers.payloads()).containsExactly(vllms);
     }
@@ -313,7 +307,7 @@ final class SideChannelTest {
                 assertThatExceptionOfType(WireException.class)
                         .isThrownBy(
                                 () ->
-                                        client.ask(peer.address(), List.of(RANK), List.of(), LIMIT)
+                                        ask(peer.address(), List.of(RANK), List.of(), LIMIT)
                                                 .payloads())
                         .withMessageContaining("timestamp");
             }
@@ -354,6 +348,12 @@ final class SideChannelTest {
                 .allMatch(SideChannelAddress::isWildcard);
         assertThat(List.of("127.0.0.1", "::1", "localhost", "10.0.0.0", "host0"))
                 .noneMatch(SideChannelAddress::isWildcard);
+    }
+
+    private HandshakeAnswers ask(
+            SideChannelAddress peer, List<RankId> ranks, List<String> requestIds, Duration limit) {
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(peer, ranks, requestIds, null, limit);
     }
 
     private List<byte[]> ask(List<byte[]> message) throws IOException {

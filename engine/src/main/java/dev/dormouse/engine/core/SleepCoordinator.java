@@ -32,6 +32,9 @@ final class SleepCoordinator {
     private final Scheduler scheduler;
     private final Runnable heapTrimmer;
 
+    /** What other engines were told has been taken back, and nothing else has been told since. */
+    private boolean revoked;
+
     /**
      * Coordinates these ranks.
      *
@@ -103,6 +106,24 @@ final class SleepCoordinator {
     void drain(boolean draining) {
         if (connector != null) {
             connector.drain(draining);
+        }
+    }
+
+    /**
+     * Takes back what is held for other engines, which shall not read from this one any more. They
+     * answer while the engine steps on.
+     */
+    void revoke() {
+        if (connector != null) {
+            revoked = true;
+            connector.revoke();
+        }
+    }
+
+    /** The KV cache stays after all: other engines may read again. */
+    void carryOn() {
+        if (revoked) {
+            publish();
         }
     }
 
@@ -184,6 +205,7 @@ final class SleepCoordinator {
         if (connector != null) {
             List<RankPayload> payloads = workers.stream().map(Worker::payload).toList();
             connector.publish(payloads);
+            revoked = false;
         }
     }
 

@@ -229,6 +229,11 @@ final class FakeConnector {
         }
 
         @Override
+        public void revoke() {
+            calls.add("revoke");
+        }
+
+        @Override
         public void drain(boolean begins) {
             draining = begins;
         }
@@ -376,7 +381,13 @@ final class FakeConnector {
             }
             WorkerReport report =
                     new WorkerReport(
-                            sent, Map.of(), received, failed, abandoned, TransferStatistics.NONE);
+                            sent,
+                            Map.of(),
+                            received,
+                            failed,
+                            abandoned,
+                            Set.of(),
+                            TransferStatistics.NONE);
             abandoned.clear();
             sent.clear();
             received.clear();
