@@ -19,6 +19,7 @@ import java.util.Set;
  * @param revoked held requests that no reader can ask for any more, or may
  * @param revocations registrations of other engines that must not be read through any more
  * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere
+ * @param push what only a push connector orders
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -30,7 +31,8 @@ public record ConnectorStep(
         boolean draining,
         Set<String> revoked,
         List<Revocation> revocations,
-        int sideChannelPort) {
+        int sideChannelPort,
+        PushStep push) {
     /** A step of an engine that neither drains nor is told of revocations. */
     public ConnectorStep(
             List<ReadOrder> reads,
@@ -49,7 +51,24 @@ public record ConnectorStep(
                 false,
                 Set.of(),
                 List.of(),
-                0);
+                0,
+                PushStep.NONE);
+    }
+
+    /** This step, with what a push connector orders. */
+    ConnectorStep with(PushStep ordered) {
+        return new ConnectorStep(
+                reads,
+                inBatch,
+                notProcessed,
+                leases,
+                heartbeats,
+                schedulerClockSeconds,
+                draining,
+                revoked,
+                revocations,
+                sideChannelPort,
+                ordered);
     }
 
     /** Copies the collections. */

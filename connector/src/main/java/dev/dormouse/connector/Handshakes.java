@@ -32,14 +32,16 @@ record Handshakes(
      * @throws ConnectorException if engines of these sizes do not fit together
      */
     RankMapping mapping(int remoteSize) {
-        return RankMapping.of(tpRank, config.tpSize(), remoteSize, config.factors().kvHeads());
+        RankMapping mapping =
+                RankMapping.of(tpRank, config.tpSize(), remoteSize, config.factors().kvHeads());
+        return config.factors().isPush() ? mapping.withoutRepeats() : mapping;
     }
 
     /**
      * Starts one. Its time limit begins now, however long it waits for its turn.
      *
      * @param remoteSize the peer's tensor parallel size
-     * @param engineWaiting all reads that wait for the engine
+     * @param engineWaiting all orders that wait for the engine
      * @param subscriber this engine, as a holder can reach it; null if it cannot
      * @throws ConnectorException if engines of these sizes do not fit together
      * @throws RejectedExecutionException if too many are under way
@@ -48,17 +50,17 @@ record Handshakes(
             String engineId,
             SideChannelAddress address,
             int remoteSize,
-            List<WaitingRead> engineWaiting,
+            List<WaitingOrder> engineWaiting,
             Subscription.@Nullable Reader subscriber,
             long nowNanos) {
         RankMapping mapping = mapping(remoteSize);
-        List<WaitingRead> covered =
+        List<WaitingOrder> covered =
                 engineWaiting.stream().filter(read -> read.namesSize(remoteSize)).toList();
         long namedEpoch =
                 covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
         List<String> doubtful =
                 covered.stream()
-                        .filter(WaitingRead::needsHoldAnswer)
+                        .filter(WaitingOrder::needsHoldAnswer)
                         .map(read -> read.order().remote().requestId())
                         .distinct()
                         .toList();

@@ -129,7 +129,8 @@ final class PullScheduler implements SchedulerConnector {
                         draining,
                         revoker.isComplete() ? held.ids() : Set.of(),
                         desk.revocations().take(),
-                        sideChannelPort());
+                        sideChannelPort(),
+                        PushStep.NONE);
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
@@ -395,7 +396,8 @@ final class PullScheduler implements SchedulerConnector {
         List<Integer> ids = Arrays.stream(blocks, 0, count).boxed().toList();
         return new HandOver(
                 hold,
-                new RemoteHandOver(here, ids, computedTokens, request.promptTokens()).write());
+                new RemoteHandOver(here, ids, computedTokens, request.promptTokens())
+                        .write(config.factors().transferMode()));
     }
 
     private void requireOnePerRank(List<RankPayload> payloads) {

@@ -71,8 +71,12 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
                 (int) integerOr(json, PROMPT_TOKENS, 0, Integer.MAX_VALUE, 0));
     }
 
-    /** The parameters by which another engine finds these blocks. */
-    KvTransferParams write() {
+    /**
+     * The parameters by which another engine finds these blocks.
+     *
+     * @param transferMode {@code pull} or {@code push}
+     */
+    KvTransferParams write(String transferMode) {
         ObjectNode json = JsonNodeFactory.instance.objectNode();
         json.put("do_remote_prefill", true);
         json.put("do_remote_decode", false);
@@ -86,8 +90,10 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
         json.put("dcp_size", 1);
         json.put("pp_size", source.ppSize());
         json.put(TOKENS, tokens);
-        json.putNull(EXPIRY);
-        json.put(GENERATION, source.epoch());
+        if (transferMode.equals(CompatibilityFactors.PULL)) { // as in vLLM
+            json.putNull(EXPIRY);
+            json.put(GENERATION, source.epoch());
+        }
         json.put(EPOCH, source.epoch());
         json.put(INSTANCE_ID, source.instanceId());
         if (source.lease().tellsDeadline()) {
@@ -97,7 +103,7 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
         if (promptTokens > 0) {
             json.put(PROMPT_TOKENS, promptTokens);
         }
-        json.put("transfer_mode", "pull");
+        json.put("transfer_mode", transferMode);
         return KvTransferParams.of(json);
     }
 

@@ -50,6 +50,18 @@ public record RemoteSource(
                 RemoteLease.UNKNOWN);
     }
 
+    /** What tells a transfer from all others: the peer's request, and where it is. */
+    record Key(
+            String engineId,
+            @Nullable String instanceId,
+            String host,
+            int port,
+            String requestId) {}
+
+    Key key() {
+        return new Key(engineId, instanceId, host, port, requestId);
+    }
+
     /**
      * True if the parameters tell which registration of which process they mean, and until when the
      * blocks are held there.

@@ -2,9 +2,9 @@ package dev.dormouse.connector;
 
 import org.jspecify.annotations.Nullable;
 
-/** A read that was ordered and has not started. */
-final class WaitingRead {
-    private final ReadOrder order;
+/** An order that has not begun. */
+final class WaitingOrder {
+    private final PeerOrder order;
     private final long orderedNanos;
     private final long arrivedNanos;
     private boolean asked;
@@ -12,17 +12,17 @@ final class WaitingRead {
     private @Nullable HoldAnswer hold;
 
     /**
-     * A read that was ordered now.
+     * An order that was given now.
      *
      * @param arrivedNanos when its request came to this engine, on this rank's clock
      */
-    WaitingRead(ReadOrder order, long orderedNanos, long arrivedNanos) {
+    WaitingOrder(PeerOrder order, long orderedNanos, long arrivedNanos) {
         this.order = order;
         this.orderedNanos = orderedNanos;
         this.arrivedNanos = arrivedNanos;
     }
 
-    ReadOrder order() {
+    PeerOrder order() {
         return order;
     }
 
@@ -34,12 +34,7 @@ final class WaitingRead {
         return arrivedNanos;
     }
 
-    /** True if the order is only to tell the holder that nothing is read. */
-    boolean isNotice() {
-        return order.localBlocks().isEmpty();
-    }
-
-    /** True once the peer was asked after this read was ordered. */
+    /** True once the peer was asked after this order was given. */
     boolean wasAsked() {
         return asked;
     }
@@ -64,7 +59,7 @@ final class WaitingRead {
 
     /** True if the holder must say whether it still holds the request, if it can. */
     boolean needsHoldAnswer() {
-        return !isNotice() && hold == null && (doubted || !order.remote().isComplete());
+        return order.needsHold() && hold == null && (doubted || !order.remote().isComplete());
     }
 
     /** True if the request says that the peer has this tensor parallel size. */

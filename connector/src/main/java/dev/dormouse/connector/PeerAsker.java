@@ -1,0 +1,142 @@
+package dev.dormouse.connector;
+
+import dev.dormouse.transport.TransportException;
+import java.util.Collection;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/** Has peers asked on behalf of one rank, and loads what they answer. */
+final class PeerAsker {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
+    private final ConnectorConfig config;
+    private final Handshakes handshakes;
+    private final PeerLoader loader;
+    private final OrderEnds ends;
+    private final StatisticsRecorder statistics;
+    private Subscription.@Nullable Reader self;
+
+    PeerAsker(
+            ConnectorConfig config,
+            Handshakes handshakes,
+            PeerLoader loader,
+            OrderEnds ends,
+            StatisticsRecorder statistics) {
+        this.config = config;
+        this.handshakes = handshakes;
+        this.loader = loader;
+        this.ends = ends;
+        this.statistics = statistics;
+    }
+
+    /**
+     * Where this engine's side channel is, for peers that have to tell it something; 0 for none.
+     */
+    void reachableAt(int port) {
+        self =
+                port == 0
+                        ? null
+                        : new Subscription.Reader(
+                                config.engineId(),
+                                config.instanceId(),
+                                new SideChannelAddress(config.advertisedHost(), port));
+    }
+
+    /** Has a peer asked, on behalf of all orders that wait for it. */
+    void ask(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
+        SideChannelAddress address = new SideChannelAddress(host, port);
+        try {
+            engine.handshake =
+                    handshakes.start(
+                            engine.engineId(), address, tpSize, engine.waiting, self, nowNanos);
+        } catch (ConnectorException | RejectedExecutionException e) {
+            List<WaitingOrder> waiting =
+                    engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();
+            ends.handshakeFailed(engine, waiting, String.valueOf(e.getMessage()));
+        }
+    }
+
+    /** Has a peer asked that nobody waits for yet, unless it is being asked or was just lost. */
+    void askAhead(
+            RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
+        if (engine.handshake == null
+                && engine.fetched == null
+                && !engine.mustBackOff(null, nowNanos)) {
+            ask(engine, host, port, tpSize, nowNanos);
+        }
+    }
+
+    /** Takes the answer of a handshake, if there is one. */
+    void settle(RemoteEngine engine, long nowNanos) {
+        Handshake handshake = engine.handshake;
+        if (handshake == null) {
+            return;
+        }
+        boolean answered = handshake.answer().isDone();
+        if (!answered && nowNanos - handshake.deadlineNanos() < 0) {
+            return;
+        }
+        engine.handshake = null;
+        if (!answered) { // its thread is stuck, or waits for its turn
+            ends.handshakeFailed(
+                    engine,
+                    handshake.covered(),
+                    "handshake with "
+                            + handshake.address()
+                            + ": no answer within "
+                            + config.handshakeTimeout());
+            return;
+        }
+        try {
+            Handshake.Answer answer = handshake.answer().join();
+            for (WaitingOrder order : handshake.covered()) {
+                order.markAsked(answer.holds().get(order.order().remote().requestId()));
+            }
+            FetchedEngine fetched = answer.engine();
+            LoadedEngine usable = engine.usable();
+            if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
+                engine.fetched = fetched;
+            }
+        } catch (CompletionException e) {
+            Throwable cause = e.getCause() == null ? e : e.getCause();
+            ends.handshakeFailed(engine, handshake.covered(), String.valueOf(cause.getMessage()));
+        }
+    }
+
+    /**
+     * Loads what a peer answered, in place of what was loaded of it.
+     *
+     * @param all the engines that are known
+     */
+    void replace(RemoteEngine engine, FetchedEngine fetched, Collection<RemoteEngine> all) {
+        LoadedEngine old = engine.loaded;
+        if (old != null
+                && old.address().equals(fetched.address())
+                && !Objects.equals(old.identity().instanceId(), fetched.identity().instanceId())) {
+            engine.retire(old.address(), old.identity().instanceId());
+        }
+        loader.drop(engine);
+        engine.fetched = null;
+        try {
+            boolean again = engine.wasLoaded();
+            engine.setLoaded(loader.load(fetched, all));
+            statistics.handshake(again);
+            LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
+            for (RemoteEngine other : all) {
+                LoadedEngine neighbour = other.loaded;
+                if (other != engine
+                        && neighbour != null
+                        && neighbour.address().equals(fetched.address())) {
+                    other.replaced = true;
+                }
+            }
+        } catch (TransportException e) {
+            List<WaitingOrder> asked =
+                    engine.waiting.stream().filter(WaitingOrder::wasAsked).toList();
+            ends.handshakeFailed(engine, asked, "could not load: " + e.getMessage());
+        }
+    }
+}
