@@ -28,7 +28,6 @@ final class LoadedEngine {
     private RegistrationIdentity identity;
     private @Nullable ClockOffset clock;
     private int transfersInFlight;
-    private boolean closed;
 
     private LoadedEngine(FetchedEngine fetched, List<SourceRank> ranks) {
         this.fetched = fetched;
@@ -104,13 +103,9 @@ final class LoadedEngine {
         transfersInFlight += change;
     }
 
+    /** False once the transport has lost a rank, or all of it was dropped. */
     boolean isConnected() {
         return ranks.stream().allMatch(rank -> rank.peer().isConnected());
-    }
-
-    /** True if the transport found it disconnected before it was dropped here. */
-    boolean isLost() {
-        return !closed && !isConnected();
     }
 
     /**
@@ -151,7 +146,6 @@ final class LoadedEngine {
                             + transfersInFlight
                             + " transfers in flight");
         }
-        closed = true;
         TransportException failure = new TransportException("drop " + this + " failed");
         closeAll(ranks, failure);
         if (failure.getSuppressed().length > 0) {

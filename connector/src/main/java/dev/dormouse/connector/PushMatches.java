@@ -102,6 +102,11 @@ final class PushMatches {
                 || closed.contains(decoder);
     }
 
+    /** True if a request is held and nobody has it yet. */
+    boolean isFree(String requestId) {
+        return held.containsKey(requestId);
+    }
+
     /** True from the match on, until it is {@linkplain #close closed}. */
     boolean isActive(RemoteSource decoder) {
         return active.containsKey(decoder.key());
@@ -122,18 +127,20 @@ final class PushMatches {
     /**
      * Forgets requests that are not held any more.
      *
-     * @param isKnown whether a request is held, or may yet be
+     * @param isHeld whether a request is still held
+     * @param isComing whether a request may yet be held
      * @return registrations that wait in vain; they are closed
      */
-    List<PushRegistration> sweep(Predicate<String> isKnown, long nowNanos) {
+    List<PushRegistration> sweep(
+            Predicate<String> isHeld, Predicate<String> isComing, long nowNanos) {
         closed.forget(nowNanos);
-        held.keySet().removeIf(id -> !isKnown.test(id));
+        held.keySet().removeIf(id -> !isHeld.test(id));
         List<PushRegistration> vain = new ArrayList<>();
         for (Iterator<Staged> each = staged.values().iterator(); each.hasNext(); ) {
             Staged waiting = each.next();
             String named = waiting.registration().holder().requestId();
             if (nowNanos - waiting.arrivedNanos() >= timeoutNanos
-                    || (!named.isEmpty() && !isKnown.test(named))) {
+                    || (!named.isEmpty() && !isComing.test(named))) {
                 each.remove();
                 closed.add(waiting.registration().decoder(), nowNanos);
                 vain.add(waiting.registration());

@@ -140,8 +140,9 @@ final class PushReceipts {
             }
             if (receipt.failure == null && nowNanos - receipt.deadlineNanos >= 0) {
                 fail(receipt, "the holder did not write it in time");
-            } else if (receipt.failure == null && receipt.holder.isLost()) {
-                fail(receipt, "the holder was lost");
+            } else if (receipt.failure == null
+                    && (!receipt.holder.isConnected() || isHolderAnother(receipt))) {
+                fail(receipt, "the holder was lost, or let go of its KV cache");
             }
             @Nullable String failure = receipt.failure;
             if (failure != null) {

@@ -1,7 +1,9 @@
 package dev.dormouse.connector;
 
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,10 +17,32 @@ import org.jspecify.annotations.Nullable;
 final class PushSender implements ActiveWrites.Ends {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    private static final int MAX_UNSAID = 1 << 12;
+
+    private static final long ASK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** A message, and when the other engine was last asked for its sake. */
+    private static final class Unsaid {
+        private final RemoteSource decoder;
+        private final byte[] message;
+        private final long sinceNanos;
+        private long askedNanos;
+
+        private Unsaid(RemoteSource decoder, byte[] message, long nowNanos) {
+            this.decoder = decoder;
+            this.message = message;
+            this.sinceNanos = nowNanos;
+            this.askedNanos = nowNanos;
+        }
+    }
+
     private final Traffic.Parts parts;
     private final RemoteEngines engines;
     private final PushMatches matches;
     private final ActiveWrites writes;
+
+    /** By the other engine's request: what it is told once it can be. */
+    private final LinkedHashMap<RemoteSource.Key, Unsaid> unsaid = new LinkedHashMap<>();
 
     /** False while the KV cache is released, or about to be. */
     private boolean serving = true;
@@ -50,7 +74,8 @@ final class PushSender implements ActiveWrites.Ends {
                     Excerpt.of(registration.holder().engineId()));
         } else if (matches.isKnown(decoder)) {
             LOG.log(System.Logger.Level.DEBUG, "a push registration came again");
-        } else if (!serving || (!named.isEmpty() && !parts.ledger().knows(named))) {
+        } else if (!serving
+                || !(named.isEmpty() || matches.isFree(named) || isComing(named))) {
             giveUp(decoder, "its request is not held here", nowNanos);
         } else {
             begin(matches.register(registration, sender, nowNanos), nowNanos);
@@ -66,6 +91,11 @@ final class PushSender implements ActiveWrites.Ends {
             matches.close(decoder, nowNanos);
         }
         tell(decoder, !writing, nowNanos);
+    }
+
+    /** True for a request that has not ended; its blocks come together with its lease. */
+    private boolean isComing(String requestId) {
+        return parts.ledger().knows(requestId) && !parts.ledger().holds(requestId);
     }
 
     private void begin(PushMatches.@Nullable Match match, long nowNanos) {
@@ -155,14 +185,16 @@ final class PushSender implements ActiveWrites.Ends {
 
     List<LoadedEngine> progress(long nowNanos) {
         List<LoadedEngine> suspects = writes.progress(nowNanos);
-        for (PushRegistration vain : matches.sweep(parts.ledger()::knows, nowNanos)) {
+        for (PushRegistration vain : matches.sweep(parts.ledger()::holds, this::isComing, nowNanos)) {
             giveUp(vain.decoder(), "its request is not held any more", nowNanos);
         }
+        sayAgain(nowNanos);
         return suspects;
     }
 
     void beforeRelease(long nowNanos) {
         serving = false;
+        unsaid.clear();
         for (PushRegistration waiting : matches.clear(nowNanos)) {
             giveUp(waiting.decoder(), "this engine's KV cache is released", nowNanos);
         }
@@ -199,10 +231,27 @@ final class PushSender implements ActiveWrites.Ends {
             return;
         }
         byte[] message = new PushEnd(decoder.requestId(), clear).encode();
-        if (serving) {
-            engines.tell(decoder, message, nowNanos);
-        } else {
-            boolean _ = engines.tellLoaded(decoder, message, nowNanos);
+        unsaid.remove(decoder.key());
+        if (!engines.tellLoaded(decoder, message, nowNanos) && serving) {
+            unsaid.put(decoder.key(), new Unsaid(decoder, message, nowNanos));
+            if (unsaid.size() > MAX_UNSAID) {
+                unsaid.pollFirstEntry();
+            }
+            engines.expect(decoder, nowNanos);
+        }
+    }
+
+    /** Says again what could not be said, as long as the other engine may wait for it. */
+    private void sayAgain(long nowNanos) {
+        long patienceNanos = parts.config().pushTimeout().toNanos();
+        for (Unsaid each : List.copyOf(unsaid.values())) {
+            if (nowNanos - each.sinceNanos >= patienceNanos
+                    || engines.tellLoaded(each.decoder, each.message, nowNanos)) {
+                unsaid.remove(each.decoder.key());
+            } else if (nowNanos - each.askedNanos >= ASK_NANOS) {
+                each.askedNanos = nowNanos;
+                engines.expect(each.decoder, nowNanos);
+            }
         }
     }
 }
