@@ -156,6 +156,15 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     }
 
     @Override
+    public void prepareRelease(Duration limit) {
+        Open open = required();
+        if (!released) {
+            open.traffic().beforeRelease(now());
+            awaitQuiet(open, limit);
+        }
+    }
+
+    @Override
     public void releaseKvCaches(Duration limit) {
         Open open = required();
         if (released) {

@@ -2,8 +2,10 @@ package dev.dormouse.connector;
 
 import dev.dormouse.transport.TransportException;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -12,12 +14,17 @@ import org.jspecify.annotations.Nullable;
 final class PeerAsker {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    private static final int MAX_MET = 4_096;
+
     private final ConnectorConfig config;
     private final Handshakes handshakes;
     private final PeerLoader loader;
     private final OrderEnds ends;
     private final StatisticsRecorder statistics;
     private Subscription.@Nullable Reader self;
+
+    /** Engines that were loaded some time, for the count of those that are loaded again. */
+    private final Set<String> met = new HashSet<>();
 
     PeerAsker(
             ConnectorConfig config,
@@ -121,9 +128,11 @@ final class PeerAsker {
         loader.drop(engine);
         engine.fetched = null;
         try {
-            boolean again = engine.wasLoaded();
             engine.setLoaded(loader.load(fetched, all));
-            statistics.handshake(again);
+            if (met.size() == MAX_MET) {
+                met.clear();
+            }
+            statistics.handshake(!met.add(engine.engineId()));
             LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
             for (RemoteEngine other : all) {
                 LoadedEngine neighbour = other.loaded;

@@ -36,7 +36,6 @@ final class RemoteEngine {
     long lastUsedNanos;
 
     private boolean invalid;
-    private boolean wasLoaded;
     private @Nullable RegistrationIdentity invalidated;
 
     RemoteEngine(String engineId, long nowNanos) {
@@ -92,14 +91,8 @@ final class RemoteEngine {
 
     void setLoaded(@Nullable LoadedEngine engine) {
         loaded = engine;
-        wasLoaded |= engine != null;
         invalid = false;
         replaced = false;
-    }
-
-    /** True if the peer was loaded before, whether or not it is now. */
-    boolean wasLoaded() {
-        return wasLoaded;
     }
 
     /** True if a handshake for {@code request} must wait, since the peer was just found invalid. */

@@ -12,7 +12,7 @@ import java.util.List;
  * @param failedHandshakes handshakes that failed
  * @param failedNotifications messages that could not be sent
  * @param handshakes handshakes that succeeded
- * @param rehandshakes those of them that replaced what was known of the peer
+ * @param rehandshakes those of them with a peer that had been loaded before
  * @param registrations times the KV cache was registered
  * @param expiredRequests held requests whose lease ran out
  * @param revokedRequests held requests that were taken back from their readers, unread

@@ -14,11 +14,12 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.function.LongSupplier;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -30,10 +31,11 @@ final class SideChannelTest {
             new HandshakePayload("0".repeat(64), new byte[1000], 3, "i").encode();
 
     private static final long EPOCH = 3;
-    private static final LongSupplier CLOCK = () -> 12_345_500_000_000L;
+    private static final Subscription.Reader READER =
+            new Subscription.Reader("D", "di", new SideChannelAddress("127.0.0.1", 5600));
 
-    private final HoldBook holds = new HoldBook("i", CLOCK);
-    private final SideChannelDesk desk = new SideChannelDesk("i", CLOCK, holds);
+    private final HoldBook holds = new HoldBook("i", SideChannelTest::clock);
+    private final SideChannelDesk desk = new SideChannelDesk("i", SideChannelTest::clock, holds);
     private final SideChannelListener listener =
             new SideChannelListener(new SideChannelAddress("127.0.0.1", 0), desk);
     private final SideChannelAddress address = new SideChannelAddress("127.0.0.1", listener.port());
@@ -332,6 +334,99 @@ final class SideChannelTest {
     }
 
     @Test
+    void aReaderSubscribesOnTheConnectionOnWhichItWasGivenThePayloads() {
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
+        ask(address, List.of(RANK), List.of(), LIMIT);
+        assertThat(desk.anonymousReaders()).isEqualTo(1);
+        HandshakeAnswers _ =
+                new HandshakeClient(client, System::nanoTime)
+                        .ask(address, List.of(RANK), List.of(), READER, LIMIT);
+        assertThat(desk.readers()).containsExactly(READER);
+        assertThat(desk.anonymousReaders()).isEqualTo(1);
+    }
+
+    @Test
+    void aHandshakeThatNeverSubscribesToWhatIsServedFails() {
+        desk.serve(EPOCH + 1, Map.of(RANK, PAYLOAD)); // which says that it is of EPOCH
+        HandshakeClient asking = new HandshakeClient(client, System::nanoTime);
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> asking.ask(address, List.of(RANK), List.of(), READER, LIMIT))
+                .withMessageContaining("published anew");
+        assertThat(desk.readers()).isEmpty();
+    }
+
+    @Test
+    void aRevocationIsAnsweredWhenTheRanksAreDone() throws IOException {
+        Revocation revocation = new Revocation("P", "pi", 5, 99);
+        assertThat(revoke(revocation).done()).isFalse();
+        assertThat(desk.revocations().take()).containsExactly(revocation);
+        assertThat(revoke(revocation).done()).isFalse();
+        desk.revocations().done(Set.of(revocation.id()));
+        assertThat(revoke(revocation)).isEqualTo(new Revocation.Reply("i", true));
+        assertThat(revoke(new Revocation("P", "pi", 5, 100)).done()).isFalse();
+    }
+
+    private Revocation.Reply revoke(Revocation revocation) throws IOException {
+        try (SideChannel.Conversation conversation = client.dial(address, LIMIT)) {
+            return Revocation.reply(conversation.ask(revocation.encode()).body());
+        }
+    }
+
+    @Test
+    void damagedQuestionsAndAnswersOfRevocationsAreRefusedOrMeanWhatTheySay() {
+        byte[][] good = {
+            new Subscription(READER, 7).encode(),
+            Subscription.answer(true),
+            new Revocation("P", "pi", 7, 1).encode(),
+            Revocation.answer("i", true)
+        };
+        Seeded.forAll(
+                1_000,
+                random -> {
+                    int which = random.nextInt(good.length);
+                    byte[] bytes = good[which].clone();
+                    if (random.nextInt(4) == 0) {
+                        bytes = Arrays.copyOf(bytes, random.nextInt(2 * bytes.length));
+                    } else {
+                        bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
+                    }
+                    try {
+                        switch (which) {
+                            case 0 -> Subscription.decode(bytes);
+                            case 1 -> Subscription.isAccepted(bytes);
+                            case 2 -> Revocation.decode(bytes);
+                            default -> Revocation.reply(bytes);
+                        }
+                    } catch (WireException e) {
+                        assertThat(e).hasMessageStartingWith("decode ");
+                    }
+                });
+    }
+
+    @Test
+    void aSubscriptionNamesSomebodyWhoCanBeReached() {
+        for (String host : List.of("0.0.0.0", "::", "*")) {
+            byte[] bytes =
+                    new WireWriter()
+                            .array(2)
+                            .binary("dormouse_subscribe".getBytes(UTF_8))
+                            .map(4)
+                            .string("engine_id")
+                            .string("D")
+                            .string("instance_id")
+                            .string("di")
+                            .string("host")
+                            .string(host)
+                            .string("port")
+                            .integer(5600)
+                            .bytes();
+            assertThatExceptionOfType(WireException.class)
+                    .as(host)
+                    .isThrownBy(() -> Subscription.decode(bytes));
+        }
+    }
+
+    @Test
     void hostsThatAreNoNamesAreRefused() {
         for (String host :
                 List.of("", "a b", "127.0.0.1:1;127.0.0.1", "*", "../x", "h\n", "[::1]", "h/x")) {
@@ -348,6 +443,10 @@ final class SideChannelTest {
                 .allMatch(SideChannelAddress::isWildcard);
         assertThat(List.of("127.0.0.1", "::1", "localhost", "10.0.0.0", "host0"))
                 .noneMatch(SideChannelAddress::isWildcard);
+    }
+
+    private static long clock() {
+        return 12_345_500_000_000L;
     }
 
     private HandshakeAnswers ask(

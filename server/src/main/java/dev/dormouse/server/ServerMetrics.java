@@ -190,7 +190,7 @@ final class ServerMetrics implements AutoCloseable {
                 TransferStatistics::handshakes);
         transferCounter(
                 "dormouse:nixl_rehandshakes",
-                "Handshakes that replaced what was known of a peer.",
+                "Handshakes with a peer that had been loaded before.",
                 TransferStatistics::rehandshakes);
         transferCounter(
                 "dormouse:kv_revoked_requests",
