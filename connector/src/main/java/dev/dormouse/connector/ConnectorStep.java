@@ -20,6 +20,8 @@ import java.util.Set;
  * @param revocations registrations of other engines that must not be read through any more
  * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere
  * @param push what only a push connector orders
+ * @param children of an engine with several connectors, their steps; otherwise empty
+ * @param extraSends of such an engine, how many more connectors than one send a request
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -32,7 +34,9 @@ public record ConnectorStep(
         Set<String> revoked,
         List<Revocation> revocations,
         int sideChannelPort,
-        PushStep push) {
+        PushStep push,
+        List<ConnectorStep> children,
+        Map<String, Integer> extraSends) {
     /** A step of an engine that neither drains nor is told of revocations. */
     public ConnectorStep(
             List<ReadOrder> reads,
@@ -52,7 +56,27 @@ public record ConnectorStep(
                 Set.of(),
                 List.of(),
                 0,
-                PushStep.NONE);
+                PushStep.NONE,
+                List.of(),
+                Map.of());
+    }
+
+    /** A step of an engine with several connectors. */
+    static ConnectorStep of(List<ConnectorStep> children, Map<String, Integer> extraSends) {
+        return new ConnectorStep(
+                List.of(),
+                Set.of(),
+                Set.of(),
+                Map.of(),
+                List.of(),
+                0,
+                false,
+                Set.of(),
+                List.of(),
+                0,
+                PushStep.NONE,
+                children,
+                extraSends);
     }
 
     /** This step, with what a push connector orders. */
@@ -68,7 +92,9 @@ public record ConnectorStep(
                 revoked,
                 revocations,
                 sideChannelPort,
-                ordered);
+                ordered,
+                children,
+                extraSends);
     }
 
     /** Copies the collections. */
@@ -80,5 +106,7 @@ public record ConnectorStep(
         heartbeats = List.copyOf(heartbeats);
         revoked = Set.copyOf(revoked);
         revocations = List.copyOf(revocations);
+        children = List.copyOf(children);
+        extraSends = Map.copyOf(extraSends);
     }
 }

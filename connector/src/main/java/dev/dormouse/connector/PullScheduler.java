@@ -130,7 +130,9 @@ final class PullScheduler implements SchedulerConnector {
                         revoker.isComplete() ? held.ids() : Set.of(),
                         desk.revocations().take(),
                         sideChannelPort(),
-                        PushStep.NONE);
+                        PushStep.NONE,
+                        List.of(),
+                        Map.of());
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
@@ -274,6 +276,17 @@ final class PullScheduler implements SchedulerConnector {
         Reading known = readings.get(id);
         if (known != null) {
             return known;
+        }
+        String mode = params.transferMode();
+        if (mode != null && !mode.equals(config.factors().transferMode())) {
+            unreadable.add(id);
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "not for this connector, whose transfer mode is {0}: request={1} mode={2}",
+                    config.factors().transferMode(),
+                    id,
+                    Excerpt.of(mode));
+            return null;
         }
         try {
             Reading reading = new Reading(RemoteHandOver.read(params), nanoClock.getAsLong() / 1e9);
