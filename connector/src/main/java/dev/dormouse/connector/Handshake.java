@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A question to a peer's side channel that is under way. Only {@link #answer} is touched by the
@@ -24,10 +25,10 @@ record Handshake(
     /**
      * What a peer told.
      *
-     * @param engine its ranks and its clock
-     * @param holds what it said of the requests that it was asked about, by its own request ids
+     * @param engine its ranks and its clock; null if only claims were made
+     * @param holds what it said of the requests that were claimed, by its own request ids
      */
-    record Answer(FetchedEngine engine, Map<String, HoldAnswer> holds) {}
+    record Answer(@Nullable FetchedEngine engine, Map<String, HoldAnswer> holds) {}
 
     Handshake {
         covered = List.copyOf(covered);

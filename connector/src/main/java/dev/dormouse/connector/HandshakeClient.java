@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -19,9 +20,8 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
 
     /**
      * The answers for {@code ranks}, undecoded, in their order. A holder of our own kind also says
-     * whether it still holds {@code requestIds}, and takes the reader's subscription. Waits.
+     * whether it holds what is claimed, and takes the reader's subscription. Waits.
      *
-     * @param requestIds the peer's own ids
      * @param subscriber who the holder shall tell before it sleeps; null for nobody
      * @param limit of the whole conversation
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
@@ -29,7 +29,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
     HandshakeAnswers ask(
             SideChannelAddress address,
             List<RankId> ranks,
-            List<String> requestIds,
+            List<HoldQuestion> claims,
             Subscription.@Nullable Reader subscriber,
             Duration limit) {
         try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
@@ -46,24 +46,51 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
                 answers = new HandshakeAnswers.Collector();
             }
             if (answers.isOfOurKind()) {
-                for (String id : requestIds) {
-                    long sentNanos = nanoClock.getAsLong();
-                    answers.addHold(
-                            id, conversation.ask(HoldQuestion.encode(id)).body(), sentNanos);
-                }
+                claim(conversation, claims, answers);
             }
             return answers.answers();
-        } catch (SocketTimeoutException e) {
-            throw new ConnectorException(
-                    "handshake with "
-                            + address
-                            + ": no answer within "
-                            + limit
-                            + "; is the engine up, and is this its side channel?",
-                    e);
         } catch (IOException e) {
-            throw new ConnectorException("handshake with " + address + ": " + e.getMessage(), e);
+            throw failure(address, limit, e);
         }
+    }
+
+    /**
+     * Claims requests of a holder of our own kind that is known already. Waits.
+     *
+     * @return what it says of each, by its own request ids
+     * @throws ConnectorException if there is no answer in time, or not one of the right shape
+     */
+    Map<String, HoldAnswer> claim(
+            SideChannelAddress address, List<HoldQuestion> claims, Duration limit) {
+        try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
+            HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
+            claim(conversation, claims, answers);
+            return answers.answers().holds();
+        } catch (IOException e) {
+            throw failure(address, limit, e);
+        }
+    }
+
+    private void claim(
+            SideChannel.Conversation conversation,
+            List<HoldQuestion> claims,
+            HandshakeAnswers.Collector answers)
+            throws IOException {
+        for (HoldQuestion claim : claims) {
+            long sentNanos = nanoClock.getAsLong();
+            answers.addHold(claim.requestId(), conversation.ask(claim.encode()).body(), sentNanos);
+        }
+    }
+
+    private static ConnectorException failure(
+            SideChannelAddress address, Duration limit, IOException cause) {
+        String what =
+                cause instanceof SocketTimeoutException
+                        ? "no answer within "
+                                + limit
+                                + "; is the engine up, and is this its side channel?"
+                        : cause.getMessage();
+        return new ConnectorException("handshake with " + address + ": " + what, cause);
     }
 
     /** False if the payloads were replaced before the holder took the subscription to them. */

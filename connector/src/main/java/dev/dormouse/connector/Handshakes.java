@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +26,9 @@ record Handshakes(
         HandshakeClient client,
         HandshakeThreads threads,
         LongSupplier nanoClock) {
+    /** Reads that one conversation is about. */
+    private static final int MAX_COVERED = 256;
+
     /**
      * Which of a peer's ranks have this rank's KV heads.
      *
@@ -54,44 +58,91 @@ record Handshakes(
             Subscription.@Nullable Reader subscriber,
             long nowNanos) {
         RankMapping mapping = mapping(remoteSize);
-        List<WaitingOrder> covered =
-                engineWaiting.stream().filter(read -> read.namesSize(remoteSize)).toList();
+        List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
         long namedEpoch =
                 covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
-        List<String> doubtful =
-                covered.stream()
-                        .filter(WaitingOrder::needsHoldAnswer)
-                        .map(read -> read.order().remote().requestId())
-                        .distinct()
-                        .toList();
+        List<HoldQuestion> claims = claims(covered);
         long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
+        return start(
+                address,
+                nowNanos,
+                deadlineNanos,
+                covered,
+                () -> {
+                    HandshakeAnswers answers =
+                            client.ask(
+                                    address,
+                                    mapping.sources(),
+                                    claims,
+                                    subscriber,
+                                    left(deadlineNanos));
+                    FetchedEngine engine =
+                            FetchedEngine.decode(
+                                    engineId, address, answers, mapping, namedEpoch, config, local);
+                    return new Handshake.Answer(engine, answers.holds());
+                });
+    }
+
+    /**
+     * Claims what waits to be read from a peer of our own kind that is loaded.
+     *
+     * @param remoteSize the peer's tensor parallel size
+     * @throws RejectedExecutionException if too much is under way
+     */
+    Handshake claim(
+            SideChannelAddress address,
+            int remoteSize,
+            List<WaitingOrder> engineWaiting,
+            long nowNanos) {
+        List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
+        List<HoldQuestion> claims = claims(covered);
+        long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
+        return start(
+                address,
+                nowNanos,
+                deadlineNanos,
+                covered,
+                () ->
+                        new Handshake.Answer(
+                                null, client.claim(address, claims, left(deadlineNanos))));
+    }
+
+    private Handshake start(
+            SideChannelAddress address,
+            long nowNanos,
+            long deadlineNanos,
+            List<WaitingOrder> covered,
+            Supplier<Handshake.Answer> conversation) {
         CompletableFuture<Handshake.Answer> answer = new CompletableFuture<>();
         threads.execute(
                 address,
                 () -> {
                     try {
-                        HandshakeAnswers answers =
-                                client.ask(
-                                        address,
-                                        mapping.sources(),
-                                        doubtful,
-                                        subscriber,
-                                        left(deadlineNanos));
-                        FetchedEngine engine =
-                                FetchedEngine.decode(
-                                        engineId,
-                                        address,
-                                        answers,
-                                        mapping,
-                                        namedEpoch,
-                                        config,
-                                        local);
-                        answer.complete(new Handshake.Answer(engine, answers.holds()));
+                        answer.complete(conversation.get());
                     } catch (RuntimeException | Error e) {
                         answer.completeExceptionally(e);
                     }
                 });
         return new Handshake(address, nowNanos, deadlineNanos, covered, answer);
+    }
+
+    /** The oldest reads from ranks of this size, as many as one conversation bears. */
+    private static List<WaitingOrder> covered(List<WaitingOrder> waiting, int remoteSize) {
+        return waiting.stream()
+                .filter(read -> read.namesSize(remoteSize))
+                .limit(MAX_COVERED)
+                .toList();
+    }
+
+    private List<HoldQuestion> claims(List<WaitingOrder> covered) {
+        return covered.stream()
+                .filter(WaitingOrder::needsClaim)
+                .map(
+                        read ->
+                                new HoldQuestion(
+                                        read.order().remote().requestId(), config.instanceId()))
+                .distinct()
+                .toList();
     }
 
     private Duration left(long deadlineNanos) {

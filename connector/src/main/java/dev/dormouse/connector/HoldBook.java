@@ -3,15 +3,26 @@ package dev.dormouse.connector;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
- * Which requests this engine holds for readers in the registration that it serves, and until when
- * at least. Written by the engine's thread, read by the side channel's.
+ * Which requests this engine holds for readers in the registration that it serves, until when at
+ * least, and for whom. Written by the engine's thread, read by the side channel's.
+ *
+ * <p>A request is held for one reader, the first that claims it: when that one is done the blocks
+ * go to another prompt, while somebody else, to whom a router has sent the same parameters, could
+ * still be reading them.
  */
 final class HoldBook {
+    private record Hold(long untilNanos, @Nullable String reader) {
+        boolean isFor(String asking) {
+            return asking.equals(reader);
+        }
+    }
+
     private final String instanceId;
     private final LongSupplier nanoClock;
-    private final Map<String, Long> deadlineNanos = new ConcurrentHashMap<>();
+    private final Map<String, Hold> holds = new ConcurrentHashMap<>();
     private volatile long epoch;
 
     /** Empty; {@code nanoClock} is the scheduler's. */
@@ -22,29 +33,42 @@ final class HoldBook {
 
     /** From now on, nothing is held that was held before; what comes is held in {@code epoch}. */
     void begin(long newEpoch) {
-        deadlineNanos.clear();
+        holds.clear();
         epoch = newEpoch;
     }
 
     void hold(String requestId, long untilNanos) {
-        deadlineNanos.put(requestId, untilNanos);
+        holds.put(requestId, new Hold(untilNanos, null));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */
     void renew(String requestId, long untilNanos) {
-        deadlineNanos.computeIfPresent(
-                requestId, (_, old) -> old - untilNanos >= 0 ? old : (Long) untilNanos);
+        holds.computeIfPresent(
+                requestId,
+                (_, old) ->
+                        old.untilNanos() - untilNanos >= 0
+                                ? old
+                                : new Hold(untilNanos, old.reader()));
     }
 
     void end(String requestId) {
-        deadlineNanos.remove(requestId);
+        holds.remove(requestId);
     }
 
-    /** The answer to a question about a request. */
-    byte[] answer(String requestId) {
+    /** The answer to a claim: the blocks are held for its reader, or not. */
+    byte[] answer(HoldQuestion claim) {
         long held = epoch;
-        Long until = deadlineNanos.get(requestId);
-        double seconds = until == null ? -1 : Math.max(0, (until - nanoClock.getAsLong()) / 1e9);
+        Hold hold =
+                holds.computeIfPresent(
+                        claim.requestId(),
+                        (_, old) ->
+                                old.reader() == null
+                                        ? new Hold(old.untilNanos(), claim.reader())
+                                        : old);
+        double seconds =
+                hold == null || !hold.isFor(claim.reader())
+                        ? -1
+                        : Math.max(0, (hold.untilNanos() - nanoClock.getAsLong()) / 1e9);
         return HoldAnswer.encode(seconds, held, instanceId);
     }
 }

@@ -13,11 +13,17 @@ interface OrderRules {
         /** The peer must be asked first. */
         Next ASK = new Ask();
 
+        /** The loaded peer must say that it holds the request for this engine. */
+        Next CLAIM = new Claim();
+
         /** See {@link #BEGUN}. */
         record Begun() implements Next {}
 
         /** See {@link #ASK}. */
         record Ask() implements Next {}
+
+        /** See {@link #CLAIM}. */
+        record Claim() implements Next {}
 
         /** The order must not be carried out. */
         record Refuse(String reason) implements Next {}

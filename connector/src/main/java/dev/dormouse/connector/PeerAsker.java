@@ -60,10 +60,28 @@ final class PeerAsker {
                     handshakes.start(
                             engine.engineId(), address, tpSize, engine.waiting, self, nowNanos);
         } catch (ConnectorException | RejectedExecutionException e) {
-            List<WaitingOrder> waiting =
-                    engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();
-            ends.handshakeFailed(engine, waiting, String.valueOf(e.getMessage()));
+            failWaiting(engine, tpSize, e);
         }
+    }
+
+    /** Claims, at a peer of our own kind that is loaded, what waits to be read from it. */
+    void claim(RemoteEngine engine, long nowNanos) {
+        LoadedEngine source = engine.usable();
+        if (engine.handshake != null || source == null) {
+            return;
+        }
+        int size = source.mapping().remoteSize();
+        try {
+            engine.handshake = handshakes.claim(source.address(), size, engine.waiting, nowNanos);
+        } catch (RejectedExecutionException e) {
+            failWaiting(engine, size, e);
+        }
+    }
+
+    private void failWaiting(RemoteEngine engine, int tpSize, RuntimeException cause) {
+        List<WaitingOrder> waiting =
+                engine.waiting.stream().filter(order -> order.namesSize(tpSize)).toList();
+        ends.handshakeFailed(engine, waiting, String.valueOf(cause.getMessage()));
     }
 
     /** Has a peer asked that nobody waits for yet, unless it is being asked or was just lost. */
@@ -99,10 +117,19 @@ final class PeerAsker {
         }
         try {
             Handshake.Answer answer = handshake.answer().join();
-            for (WaitingOrder order : handshake.covered()) {
-                order.markAsked(answer.holds().get(order.order().remote().requestId()));
-            }
             FetchedEngine fetched = answer.engine();
+            for (WaitingOrder order : handshake.covered()) {
+                HoldAnswer hold = answer.holds().get(order.order().remote().requestId());
+                if (hold != null) {
+                    order.markClaimed(hold);
+                }
+                if (fetched != null) {
+                    order.markAsked();
+                }
+            }
+            if (fetched == null) {
+                return;
+            }
             LoadedEngine usable = engine.usable();
             if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
                 engine.fetched = fetched;

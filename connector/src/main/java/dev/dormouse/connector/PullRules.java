@@ -1,7 +1,6 @@
 package dev.dormouse.connector;
 
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The reader's rules: an order is a read from the holder of a request's KV, or the word that
@@ -52,9 +51,12 @@ final class PullRules implements OrderRules {
         };
     }
 
-    /** Starts the read if its blocks are held for sure; asks first if they may not be. */
+    /** Starts the read if its blocks are held for this engine, and for long enough. */
     private Next startInTime(
             WaitingOrder waiting, RemoteEngine peer, LoadedEngine source, long nowNanos) {
+        if (source.identity().instanceId() != null && waiting.needsClaim()) {
+            return Next.CLAIM;
+        }
         long deadlineNanos = ReadDeadline.of(waiting, source, peer.renewals, config, nowNanos);
         if (nowNanos - deadlineNanos < 0) {
             ReadOrder order = (ReadOrder) waiting.order();
@@ -62,13 +64,13 @@ final class PullRules implements OrderRules {
             reads.start(order, source, nowNanos, deadlineNanos);
             return Next.BEGUN;
         }
-        @Nullable HoldAnswer hold = waiting.hold();
-        if (source.identity().instanceId() != null && hold == null) {
-            waiting.doubt();
-            return Next.ASK;
-        }
         statistics.expiredRequest();
-        return new Next.Refuse("the peer may not hold the blocks any more: the lease is over");
+        HoldAnswer hold = waiting.hold();
+        return new Next.Refuse(
+                hold == null || hold.held()
+                        ? "the peer may not hold the blocks any more: the lease is over"
+                        : "the peer does not hold the blocks for this engine: they are freed, or"
+                                + " another engine reads them");
     }
 
     @Override

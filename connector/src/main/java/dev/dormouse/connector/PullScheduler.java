@@ -304,10 +304,14 @@ final class PullScheduler implements SchedulerConnector {
     }
 
     /**
-     * Why the producer's blocks cannot be this request's, or null. A prompt of another length is
-     * another prompt: tokenized differently, or changed on the way.
+     * Why the producer's blocks cannot be this request's, or null. Another prompt was tokenized
+     * differently, or changed on the way, or its parameters were taken for this one's.
      */
     private static @Nullable String otherPrompt(RemoteHandOver remote, ConnectorRequest request) {
+        String hash = request.promptHash();
+        if (hash != null && remote.promptHash() != null && !hash.equals(remote.promptHash())) {
+            return "the prompt has other tokens here than it had at the producer";
+        }
         int there = remote.promptTokens() > 0 ? remote.promptTokens() : remote.tokens();
         return there == 0 || there == request.promptTokens()
                 ? null
@@ -409,7 +413,12 @@ final class PullScheduler implements SchedulerConnector {
         List<Integer> ids = Arrays.stream(blocks, 0, count).boxed().toList();
         return new HandOver(
                 hold,
-                new RemoteHandOver(here, ids, computedTokens, request.promptTokens())
+                new RemoteHandOver(
+                                here,
+                                ids,
+                                computedTokens,
+                                request.promptTokens(),
+                                request.promptHash())
                         .write(config.factors().transferMode()));
     }
 

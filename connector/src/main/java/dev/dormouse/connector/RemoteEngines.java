@@ -18,10 +18,10 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
  * registration or other ranks than the loaded ones, and when one does not tell which it means.
- * Where the parameters do not tell which registration of which process they mean, or the lease in
- * them may have ended, it must also say that it still holds the request. What the answer replaces
- * is dropped only when no transfer uses it, and only if the answer differs: a false claim in a
- * request's parameters costs a question, not a working peer.
+ * Where a reader needs it, a peer of our own kind must also say of a request that it holds it for
+ * this engine and no other. What the answer replaces is dropped only when no transfer uses it, and
+ * only if the answer differs: a false claim in a request's parameters costs a question, not a
+ * working peer.
  */
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
@@ -276,6 +276,7 @@ final class RemoteEngines {
         switch (rules.next(read, engine, nowNanos)) {
             case OrderRules.Next.Begun _ -> engine.waiting.remove(read);
             case OrderRules.Next.Ask _ -> askFor(engine, read, nowNanos);
+            case OrderRules.Next.Claim _ -> asker.claim(engine, nowNanos);
             case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal.reason());
         }
     }

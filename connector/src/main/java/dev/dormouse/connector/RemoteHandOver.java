@@ -19,8 +19,14 @@ import org.jspecify.annotations.Nullable;
  * @param blocks the producer's blocks of the prompt, in order
  * @param tokens tokens whose KV the blocks hold; 0 if the parameters do not tell
  * @param promptTokens how long the producer's prompt was; 0 if the parameters do not tell
+ * @param promptHash of the producer's prompt; null if the parameters do not tell
  */
-record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int promptTokens) {
+record RemoteHandOver(
+        RemoteSource source,
+        List<Integer> blocks,
+        int tokens,
+        int promptTokens,
+        @Nullable String promptHash) {
     private static final String ENGINE_ID = "remote_engine_id";
     private static final String INSTANCE_ID = "remote_instance_id";
     private static final String REQUEST_ID = "remote_request_id";
@@ -34,6 +40,7 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
     private static final String LEASE_DEADLINE = "remote_lease_deadline";
     private static final String LEASE_SECONDS = "remote_lease_seconds";
     private static final String PROMPT_TOKENS = "remote_prompt_tokens";
+    private static final String PROMPT_HASH = "remote_prompt_hash";
     private static final double MAX_CLOCK_SECONDS = 1e9;
     private static final double MAX_LEASE_SECONDS = 86_400;
     private static final int MAX_ID_CHARS = 4_096;
@@ -68,7 +75,8 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
                 source,
                 blocks(json.path(BLOCK_IDS)),
                 (int) integerOr(json, TOKENS, 0, Integer.MAX_VALUE, 0),
-                (int) integerOr(json, PROMPT_TOKENS, 0, Integer.MAX_VALUE, 0));
+                (int) integerOr(json, PROMPT_TOKENS, 0, Integer.MAX_VALUE, 0),
+                textOrNull(json, PROMPT_HASH));
     }
 
     /**
@@ -102,6 +110,9 @@ record RemoteHandOver(RemoteSource source, List<Integer> blocks, int tokens, int
         }
         if (promptTokens > 0) {
             json.put(PROMPT_TOKENS, promptTokens);
+        }
+        if (promptHash != null) {
+            json.put(PROMPT_HASH, promptHash);
         }
         json.put("transfer_mode", transferMode);
         return KvTransferParams.of(json);

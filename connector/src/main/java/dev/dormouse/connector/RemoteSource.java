@@ -61,12 +61,4 @@ public record RemoteSource(
     Key key() {
         return new Key(engineId, instanceId, host, port, requestId);
     }
-
-    /**
-     * True if the parameters tell which registration of which process they mean, and until when the
-     * blocks are held there.
-     */
-    boolean isComplete() {
-        return instanceId != null && epoch > 0 && lease.tellsDeadline();
-    }
 }

@@ -108,9 +108,9 @@ public final class SideChannelDesk {
         }
 
         private byte[] body(byte[] question) {
-            String heldId = HoldQuestion.decode(question);
-            if (heldId != null) {
-                return holds.answer(heldId);
+            HoldQuestion claim = HoldQuestion.decode(question);
+            if (claim != null) {
+                return holds.answer(claim);
             }
             Subscription subscription = Subscription.decode(question);
             if (subscription != null) {

@@ -8,7 +8,6 @@ final class WaitingOrder {
     private final long orderedNanos;
     private final long arrivedNanos;
     private boolean asked;
-    private boolean doubted;
     private @Nullable HoldAnswer hold;
 
     /**
@@ -39,27 +38,24 @@ final class WaitingOrder {
         return asked;
     }
 
-    /** The peer was asked; {@code answer} is what it said of the request, if it was asked that. */
-    void markAsked(@Nullable HoldAnswer answer) {
+    /** The peer was asked for what it serves. */
+    void markAsked() {
         asked = true;
-        if (answer != null) {
-            hold = answer;
-        }
     }
 
-    /** What the holder said of the request, or null if it was not asked or cannot tell. */
+    /** The peer said this of the request. */
+    void markClaimed(HoldAnswer answer) {
+        hold = answer;
+    }
+
+    /** What the holder said of the claim, or null if it was not asked or cannot tell. */
     @Nullable HoldAnswer hold() {
         return hold;
     }
 
-    /** From now on only the holder's word counts: its lease may have ended. */
-    void doubt() {
-        doubted = true;
-    }
-
-    /** True if the holder must say whether it still holds the request, if it can. */
-    boolean needsHoldAnswer() {
-        return order.needsHold() && hold == null && (doubted || !order.remote().isComplete());
+    /** True if the holder must say whether it holds the request for this engine, if it can. */
+    boolean needsClaim() {
+        return order.needsHold() && hold == null;
     }
 
     /** True if the request says that the peer has this tensor parallel size. */

@@ -63,7 +63,7 @@ final class EpochPropertyTest {
         private final Map<ModelEngine, Map<String, int[]>> held = new HashMap<>();
         private final List<InTransit> inTransit = new ArrayList<>();
 
-        /** Hand-overs that a reader has used and will be asked to use once more. */
+        /** Hand-overs that a reader has used, and that it or the other one shall use once more. */
         private final List<List<InTransit>> repeats = List.of(new ArrayList<>(), new ArrayList<>());
 
         private final List<Map<String, Expected>> expected =
@@ -252,7 +252,7 @@ final class EpochPropertyTest {
                     && !healed
                     && !handOver.used()
                     && random.nextInt(6) == 0) { // a client that retries
-                repeats.get(which)
+                repeats.get(random.nextInt(2))
                         .add(
                                 new InTransit(
                                         handOver.holder(),

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -13,10 +14,12 @@ import java.util.function.LongSupplier;
 final class ModelSideChannels {
     private final Map<SideChannelAddress, SideChannelDesk> desks = new HashMap<>();
     private final Set<SideChannelAddress> deaf = new HashSet<>();
+    private final Map<SideChannelAddress, SideChannelAddress> holders = new HashMap<>();
     private int holdQuestions;
     private int revocationQuestions;
     private int nextPort = 40_000;
     private int fetches;
+    private int conversations;
 
     SideChannel open(SideChannelAddress wanted, SideChannelDesk desk) {
         SideChannelAddress address =
@@ -44,12 +47,17 @@ final class ModelSideChannels {
                 nanoClock, epochBase, this::open, this::dial, new ModelExecutor(), () -> {});
     }
 
+    /** How many conversations there were, about whatever. */
+    int conversations() {
+        return conversations;
+    }
+
     /** How often a side channel was asked for payloads. */
     int fetches() {
         return fetches;
     }
 
-    /** How often a holder was asked about a request. */
+    /** How often a request was claimed. */
     int holdQuestions() {
         return holdQuestions;
     }
@@ -71,6 +79,18 @@ final class ModelSideChannels {
     /** Lets an address answer whatever a test wants. */
     void serve(SideChannelAddress address, Map<RankId, byte[]> payloads) {
         desks.computeIfAbsent(address, _ -> desk()).serve(epoch(payloads), payloads);
+    }
+
+    /** Lets an address answer whatever a test wants, and claims as {@code holder} does. */
+    void serveFor(
+            SideChannelAddress holder, SideChannelAddress address, Map<RankId, byte[]> payloads) {
+        serve(address, payloads);
+        holders.put(address, holder);
+    }
+
+    /** Another name of an address. */
+    void alias(SideChannelAddress name, SideChannelAddress address) {
+        desks.put(name, Objects.requireNonNull(desks.get(address)));
     }
 
     /** What an address serves. */
@@ -99,17 +119,27 @@ final class ModelSideChannels {
     }
 
     SideChannel.Conversation dial(SideChannelAddress address, Duration limit) throws IOException {
-        fetches++; // as long as it is not known to be about something else
+        conversations++;
         SideChannelDesk desk = desks.get(address);
         if (desk == null || deaf.contains(address)) {
+            fetches++;
             throw new ConnectException("connection refused");
         }
         SideChannelDesk.Session session = desk.connected();
         return new SideChannel.Conversation() {
+            private boolean fetched;
+
             @Override
             public SideChannel.Answer ask(byte[] question) throws IOException {
-                count(question);
-                SideChannel.Answer answer = session.answer(question);
+                if (!count(question) && !fetched) {
+                    fetched = true;
+                    fetches++;
+                }
+                SideChannelAddress holder = holders.get(address);
+                SideChannel.Answer answer =
+                        holder != null && HoldQuestion.decode(question) != null
+                                ? dial(holder, limit).ask(question)
+                                : session.answer(question);
                 if (answer == null) {
                     throw new IOException("no answer within " + limit);
                 }
@@ -121,13 +151,17 @@ final class ModelSideChannels {
         };
     }
 
-    private void count(byte[] question) {
+    /** True if it is another question than that for payloads. */
+    private boolean count(byte[] question) {
         if (HoldQuestion.decode(question) != null) {
             holdQuestions++;
-        } else if (Revocation.decode(question) != null) {
-            revocationQuestions++;
-            fetches--;
+            return true;
         }
+        if (Revocation.decode(question) != null) {
+            revocationQuestions++;
+            return true;
+        }
+        return false;
     }
 
     private static SideChannelDesk desk() {

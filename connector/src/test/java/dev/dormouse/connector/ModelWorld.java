@@ -1,5 +1,7 @@
 package dev.dormouse.connector;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelFabric;
 import java.time.Duration;
@@ -120,13 +122,21 @@ final class ModelWorld {
         }
     }
 
+    /** Ticks until the engine's first rank has begun a read. */
+    void tickUntilReading(ModelEngine reader) {
+        for (int i = 0; reader.rank().transport().counts().transfers() == 0; i++) {
+            tick();
+            assertThat(i).as("ticks until a read begins").isLessThan(20);
+        }
+    }
+
     /** Lets everything that is under way come to its end. */
     void settle() {
         for (int quiet = 0, ticks = 0; quiet < 5; ticks++) {
-            int before = sideChannels.fetches();
+            int before = sideChannels.conversations();
             tick();
             boolean busy =
-                    before != sideChannels.fetches()
+                    before != sideChannels.conversations()
                             || handshakes.pending() > 0
                             || engines.stream().anyMatch(ModelEngine::isReading);
             quiet = busy ? 0 : quiet + 1;

@@ -47,7 +47,7 @@ final class PeerIdentityTest {
         d.rank().transport().faults().setReadDelay(Duration.ofMillis(50));
         KvTransferParams first = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.decode("slow", 8, first, ModelPair.D_BLOCKS);
-        world.tick();
+        world.tickUntilReading(d);
         pair.p().publish();
         d.rank().transport().faults().setReadDelay(Duration.ZERO);
         KvTransferParams second = pair.p().prefill("p2", 8, new int[] {6, 7}, 2);

@@ -71,7 +71,7 @@ final class PeerLifecycleTest {
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         KvTransferParams next = pair.p().prefill("p2", 8, new int[] {6, 7}, 2);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
-        world.tick();
+        world.tickUntilReading(d);
         pair.p().kill();
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
@@ -124,7 +124,7 @@ final class PeerLifecycleTest {
         d.rank().transport().faults().setReadDelay(Duration.ofSeconds(20));
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         d.decode("d1", 8, params, ModelPair.D_BLOCKS);
-        world.tick();
+        world.tickUntilReading(d);
         world.elapse(Duration.ofSeconds(15));
         world.tick();
         assertThat(d.rank().transport().counts().peers()).as("a read is in flight").isEqualTo(1);
@@ -248,7 +248,7 @@ final class PeerLifecycleTest {
         pair.assertTransfers(1);
         d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
         d.decode("stuck", ModelPair.TOKENS, pair.prefill(2), ModelPair.D_BLOCKS);
-        world.tick();
+        world.tickUntilReading(d);
         d.rank().transport().disconnectPeers();
         int[] others = {0, 1};
         d.decode("waits", ModelPair.TOKENS, pair.prefill(3), others);

@@ -174,9 +174,9 @@ final class PeerPolicyTest {
             SideChannelClient client,
             SideChannelAddress address,
             List<RankId> ranks,
-            List<String> requestIds,
+            List<HoldQuestion> claims,
             Duration limit) {
         return new HandshakeClient(client, System::nanoTime)
-                .ask(address, ranks, requestIds, null, limit);
+                .ask(address, ranks, claims, null, limit);
     }
 }

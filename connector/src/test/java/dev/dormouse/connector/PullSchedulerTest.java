@@ -163,6 +163,28 @@ final class PullSchedulerTest {
     }
 
     @Test
+    void anotherPromptOfTheSameLengthIsNotReadAndTheHashOfThePromptIsHandedOver() {
+        scheduler.publish(List.of(payload("E", 0)));
+        int[] blocks = {7, 3, 9};
+        ConnectorRequest prompt = new ConnectorRequest("p", 10, "abc", Params.prefill());
+        scheduler.onAllocated(prompt, blocks, 0, 0);
+        KvTransferParams params =
+                Objects.requireNonNull(
+                        scheduler.onFinished(prompt, FinishKind.LENGTH, blocks, 10).params());
+        assertThat(params.toJson().path("remote_prompt_hash").asText()).isEqualTo("abc");
+        scheduler.step();
+
+        scheduler.onAllocated(new ConnectorRequest("same", 10, "abc", params), blocks, 0, 10);
+        scheduler.onAllocated(new ConnectorRequest("other", 10, "abd", params), blocks, 0, 10);
+        scheduler.onAllocated(new ConnectorRequest("unknown", 10, params), blocks, 0, 10);
+        assertThat(scheduler.step().reads())
+                .filteredOn(ReadOrder::awaited)
+                .extracting(ReadOrder::requestId, order -> order.refusal() != null)
+                .containsExactly(
+                        tuple("same", false), tuple("other", true), tuple("unknown", false));
+    }
+
+    @Test
     void aRequestIsReadAtMostOnceAlsoAcrossPreemption() {
         ConnectorRequest request = new ConnectorRequest("d1", 10, Params.remote(_ -> {}));
         scheduler.onAllocated(request, new int[] {1, 2, 3}, 0, 10);

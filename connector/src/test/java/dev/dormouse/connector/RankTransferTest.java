@@ -148,7 +148,10 @@ final class RankTransferTest {
         KvTransferParams slow = p.prefill("p2", 8, new int[] {5, 6}, 2);
         d.transports().getFirst().faults().setReadDelay(Duration.ofSeconds(40));
         d.decode("r2", 8, slow, new int[] {5, 6}, 0);
-        tick(p, d);
+        for (int i = 0; d.transports().getFirst().counts().transfers() == 0; i++) {
+            tick(p, d);
+            assertThat(i).as("ticks until a read begins").isLessThan(20);
+        }
         world.elapse(Duration.ofSeconds(40));
         run(p, d, () -> d.received().contains("r2"), "the late one");
         assertThat(d.failed()).containsExactlyInAnyOrder("r1", "r2");
@@ -167,7 +170,8 @@ final class RankTransferTest {
             int alias = 50_000 + rank;
             byte[] payload = Objects.requireNonNull(served.get(new RankId(0, rank)));
             world.sideChannels()
-                    .serve(
+                    .serveFor(
+                            new SideChannelAddress("127.0.0.1", port),
                             new SideChannelAddress("127.0.0.1", alias),
                             Map.of(new RankId(0, 0), payload));
             KvTransferParams params =

@@ -41,7 +41,7 @@ final class ReadDeadlineTest {
         assertThat(d.failed()).containsExactly("late");
         assertThat(d.rank().transport().readsPosted()).isEqualTo(posted);
         assertThat(d.statistics().expiredRequests()).as("declined reads count").isEqualTo(1);
-        assertThat(world.sideChannels().holdQuestions()).as("asked first").isEqualTo(1);
+        assertThat(world.sideChannels().holdQuestions()).as("asked first").isEqualTo(2);
         assertTransfers(3);
     }
 
@@ -51,7 +51,7 @@ final class ReadDeadlineTest {
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 2);
         d.rank().transport().faults().setReadDelay(Duration.ofSeconds(32));
         d.decode("slow", 8, params, D_BLOCKS);
-        world.tick();
+        world.tickUntilReading(d);
         world.elapse(Duration.ofSeconds(31));
         p.step();
         p.fill(P_BLOCKS, 66);
@@ -223,7 +223,7 @@ final class ReadDeadlineTest {
         assertTransfers(1);
         // A second name: the model's side channels know addresses by their text.
         SideChannelAddress alias = new SideChannelAddress("localhost", 50_000);
-        world.sideChannels().serve(alias, world.sideChannels().served(p.address()));
+        world.sideChannels().alias(alias, p.address());
         KvTransferParams params =
                 Params.changed(
                         p.prefill("p1", 8, P_BLOCKS, 2),

@@ -53,7 +53,7 @@ final class RevocationTest {
         prefillOther(3);
         d.rank().transport().faults().setReadDelay(Duration.ofSeconds(2));
         d.decode("slow", ModelPair.TOKENS, slow, ModelPair.D_BLOCKS);
-        d.step();
+        world.tickUntilReading(d);
         p.scheduler().revoke();
         pass(Duration.ofSeconds(1));
         assertThat(p.scheduler().heldRequests()).as("still read from").isEqualTo(2);
@@ -70,7 +70,7 @@ final class RevocationTest {
         KvTransferParams stuck = pair.prefill(2);
         d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
         d.decode("stuck", ModelPair.TOKENS, stuck, ModelPair.D_BLOCKS);
-        d.step();
+        world.tickUntilReading(d);
         assertLastsUntilTheLeaseEnds();
     }
 
@@ -206,7 +206,7 @@ final class RevocationTest {
         KvTransferParams slow = pair.prefill(2);
         d.rank().transport().faults().setReadDelay(Duration.ofSeconds(2));
         d.decode("slow", ModelPair.TOKENS, slow, ModelPair.D_BLOCKS);
-        d.step();
+        world.tickUntilReading(d);
         p.scheduler().revoke();
         pass(Duration.ofSeconds(1));
         assertThat(p.scheduler().heldRequests()).isEqualTo(1);

@@ -251,9 +251,11 @@ final class SideChannelHostileTest {
     }
 
     private HandshakeAnswers ask(
-            SideChannelAddress peer, List<RankId> ranks, List<String> requestIds, Duration limit) {
-        return new HandshakeClient(client, System::nanoTime)
-                .ask(peer, ranks, requestIds, null, limit);
+            SideChannelAddress peer,
+            List<RankId> ranks,
+            List<HoldQuestion> claims,
+            Duration limit) {
+        return new HandshakeClient(client, System::nanoTime).ask(peer, ranks, claims, null, limit);
     }
 
     private SideChannelAddress address() {

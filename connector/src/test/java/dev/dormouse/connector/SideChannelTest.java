@@ -274,7 +274,12 @@ final class SideChannelTest {
         holds.hold("held", 12_345_500_000_000L + Duration.ofSeconds(10).toNanos());
         desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         long before = System.nanoTime();
-        HandshakeAnswers answers = ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
+        HandshakeAnswers answers =
+                ask(
+                        address,
+                        List.of(RANK),
+                        List.of(new HoldQuestion("held", "di"), new HoldQuestion("not:held", "di")),
+                        LIMIT);
         HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
         HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
         assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
@@ -291,7 +296,8 @@ final class SideChannelTest {
     void aPeerThatTellsNoInstanceIsNeverAskedAboutRequests() {
         byte[] vllms = new HandshakePayload("0".repeat(64), new byte[10], 0, null).encode();
         desk.serve(EPOCH, Map.of(RANK, vllms));
-        HandshakeAnswers answers = ask(address, List.of(RANK), List.of("r"), LIMIT);
+        HandshakeAnswers answers =
+                ask(address, List.of(RANK), List.of(new HoldQuestion("r", "di")), LIMIT);
         assertThat(answers.holds()).isEmpty();
         assertThat(answers.payloads()).containsExactly(vllms);
     }
@@ -450,9 +456,11 @@ final class SideChannelTest {
     }
 
     private HandshakeAnswers ask(
-            SideChannelAddress peer, List<RankId> ranks, List<String> requestIds, Duration limit) {
-        return new HandshakeClient(client, System::nanoTime)
-                .ask(peer, ranks, requestIds, null, limit);
+            SideChannelAddress peer,
+            List<RankId> ranks,
+            List<HoldQuestion> claims,
+            Duration limit) {
+        return new HandshakeClient(client, System::nanoTime).ask(peer, ranks, claims, null, limit);
     }
 
     private List<byte[]> ask(List<byte[]> message) throws IOException {

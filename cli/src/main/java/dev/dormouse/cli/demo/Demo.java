@@ -115,7 +115,8 @@ final class Demo {
     /** A reader that knew the other prompt's length would refuse to read it. */
     private static JsonNode withoutLength(JsonNode handedOver) {
         ObjectNode concealed = handedOver.deepCopy();
-        concealed.remove(List.of("remote_num_tokens", "remote_prompt_tokens"));
+        concealed.remove(
+                List.of("remote_num_tokens", "remote_prompt_tokens", "remote_prompt_hash"));
         return concealed;
     }
 

@@ -93,6 +93,7 @@ final class Intake {
         return new ConnectorRequest(
                 "%s-%08x".formatted(safe, seeds.nextInt()),
                 request.promptTokens().size(),
+                request.kvTransferParams() == null ? null : PromptHash.of(request.promptTokens()),
                 request.kvTransferParams());
     }
 

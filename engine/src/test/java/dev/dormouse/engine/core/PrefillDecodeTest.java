@@ -162,13 +162,44 @@ final class PrefillDecodeTest {
             List<Integer> prompt = prompt(3, 9);
             KvTransferParams params = pair.prefilled(prompt);
             CompletableFuture<TransitionReport> sleep =
-                    pair.prefill.engine.sleep(1, PauseMode.ABORT);
+                    pair.prefill.engine.sleep(1, PauseMode.WAIT);
             Await.until(
                     "the sleep began", () -> pair.prefill.engine.state().phase() == Phase.PAUSING);
             RecordingListener listener = pair.decoded(prompt, params);
 
             assertThat(listener.tokens()).isEqualTo(HashModel.oracle(prompt, 8));
+            assertThat(pair.decode.engine.statistics().remotePromptTokens()).isPositive();
             assertThat(sleep.join().changed()).isTrue();
+        }
+    }
+
+    @Test
+    void aSleepThatAbortsTakesUnreadPromptsBackWithoutWaitingForTheirLease() {
+        try (Pair pair = new Pair(LONG_LEASE)) {
+            pair.expectOracle(1);
+            List<Integer> prompt = prompt(2, 9);
+            KvTransferParams unread = pair.prefilled(prompt);
+            assertThat(pair.prefill.engine.sleep(1, PauseMode.ABORT).join().changed()).isTrue();
+            EngineStatistics statistics = pair.prefill.engine.statistics();
+            assertThat(statistics.transfers().revokedRequests()).isEqualTo(1);
+            assertThat(statistics.transfers().expiredRequests()).isZero();
+            pair.prefill.engine.wake(null).join();
+            assertThat(pair.decoded(prompt, unread).tokens())
+                    .isEqualTo(HashModel.oracle(prompt, 8));
+            assertThat(pair.decode.engine.statistics().computedPromptTokens()).isEqualTo(9);
+            pair.expectOracle(3);
+            assertThat(pair.handshakes()).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void theParametersOfAnotherPromptOfTheSameLengthAreNotReadFrom() {
+        try (Pair pair = new Pair(LONG_LEASE)) {
+            KvTransferParams params = pair.prefilled(prompt(1, 9));
+            List<Integer> other = prompt(2, 9);
+            assertThat(pair.decoded(other, params).tokens()).isEqualTo(HashModel.oracle(other, 8));
+            assertThat(pair.decode.engine.statistics().transfers().transfers()).isEmpty();
+            Await.until("the holder was told", pair::isIdle);
         }
     }
 

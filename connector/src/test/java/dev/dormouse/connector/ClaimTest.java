@@ -1,0 +1,126 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.dormouse.testkit.Addressing;
+import dev.dormouse.testkit.ModelFault;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/**
+ * One hand-over goes to one reader, over a transport on which whoever comes second reads what the
+ * holder has put into the blocks since.
+ */
+final class ClaimTest {
+    private static final int[] P_BLOCKS = {3, 1};
+    private static final int[] D_BLOCKS = {4, 5};
+
+    private final ModelWorld world = new ModelWorld(Addressing.VIRTUAL);
+    private final ModelEngine p = world.start("P");
+    private final ModelEngine d = world.start("D");
+    private final ModelEngine other = world.start("other");
+
+    @Test
+    void whatOneReaderHasReadAnotherCannotReadAnyMore() {
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        d.decode("d1", 8, params, D_BLOCKS);
+        world.settle();
+        assertThat(d.failed()).isEmpty();
+        assertThat(p.sent()).contains("p1");
+        p.fill(P_BLOCKS, 66);
+        other.decode("again", 8, params, D_BLOCKS);
+        world.settle();
+        assertThat(other.failed()).containsExactly("again");
+        assertThat(other.rank().transport().readsPosted()).isZero();
+    }
+
+    @Test
+    void whatOneReaderIsReadingAnotherCannotBeginToRead() {
+        warm(other);
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        d.rank().transport().faults().setReadDelay(Duration.ofSeconds(1));
+        d.decode("slow", 8, params, D_BLOCKS);
+        world.tickUntilReading(d);
+        long posted = other.rank().transport().readsPosted();
+        other.decode("second", 8, params, D_BLOCKS);
+        world.settle();
+        assertThat(other.failed()).containsExactly("second");
+        assertThat(other.rank().transport().readsPosted()).isEqualTo(posted);
+        assertThat(d.failed()).isEmpty();
+        assertThat(d.holds(D_BLOCKS, 1)).isTrue();
+    }
+
+    @Test
+    void whatAReaderHasClaimedStaysItsOwnWhenItDies() {
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
+        d.decode("stuck", 8, params, D_BLOCKS);
+        world.tickUntilReading(d);
+        d.kill();
+        other.decode("second", 8, params, D_BLOCKS);
+        world.settle();
+        assertThat(other.failed()).containsExactly("second");
+    }
+
+    @Test
+    void allRanksOfAReaderAreOneReader() {
+        ModelEngine wideP = world.start(world.config("wideP").tpSize(2));
+        ModelEngine wideD = world.start(world.config("wideD").tpSize(2));
+        wideD.decode("d1", 8, wideP.prefill("p1", 8, P_BLOCKS, 5), D_BLOCKS);
+        world.settle();
+        assertThat(wideD.failed()).isEmpty();
+        assertThat(wideD.holds(D_BLOCKS, 5)).isTrue();
+    }
+
+    @Test
+    void aLoadedPeerIsAskedForEachRequestAndForNothingElse() {
+        warm(d);
+        int claims = world.sideChannels().holdQuestions();
+        warm(d);
+        assertThat(world.sideChannels().holdQuestions()).isEqualTo(claims + 1);
+        assertThat(world.sideChannels().fetches()).as("handshakes").isEqualTo(1);
+        assertThat(d.statistics().handshakes()).isEqualTo(1);
+    }
+
+    @Test
+    void requestsThatComeDuringAClaimAreClaimedTogetherInTheNext() {
+        warm(d);
+        int conversations = world.sideChannels().conversations();
+        List<KvTransferParams> params = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            params.add(p.prefill("many" + i, 4, new int[] {i}, i));
+        }
+        for (int i = 0; i < 5; i++) {
+            d.decode("many" + i, 4, params.get(i), new int[] {i + 2});
+        }
+        world.settle();
+        assertThat(d.failed()).isEmpty();
+        assertThat(world.sideChannels().conversations()).isEqualTo(conversations + 2);
+        IntStream.range(0, 5).forEach(i -> assertThat(d.holds(new int[] {i + 2}, i)).isTrue());
+    }
+
+    @Test
+    void aHolderThatDiesBeforeItAnswersFailsTheClaimedRequestsAndNoOthers() {
+        warm(d);
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        world.sideChannels().setDeaf(p.address(), true);
+        d.decode("d1", 8, params, D_BLOCKS);
+        world.settle();
+        assertThat(d.failed()).containsExactly("d1");
+        world.sideChannels().setDeaf(p.address(), false);
+        warm(d);
+        assertThat(d.statistics().handshakes()).isEqualTo(1);
+    }
+
+    private void warm(ModelEngine reader) {
+        int failures = reader.failed().size();
+        String id = "warm" + world.nextAgentName();
+        reader.decode(id, 8, p.prefill(id, 8, P_BLOCKS, 7), D_BLOCKS);
+        world.settle();
+        assertThat(reader.failed()).hasSize(failures);
+        assertThat(reader.holds(D_BLOCKS, 7)).isTrue();
+    }
+}
