@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -18,6 +19,7 @@ import java.util.Set;
  * @param revoked {@linkplain Revocation#id() revocations} that are obeyed: nothing reads or will
  *     read through what they name
  * @param statistics counts and samples since the last report
+ * @param children of an engine with several connectors, their reports; otherwise empty
  */
 public record WorkerReport(
         Set<String> finishedSending,
@@ -26,7 +28,8 @@ public record WorkerReport(
         Set<String> failedReceiving,
         Set<String> abandonedReceiving,
         Set<String> revoked,
-        TransferStatistics statistics) {
+        TransferStatistics statistics,
+        List<WorkerReport> children) {
     /** A report in which nothing was renewed, abandoned or revoked. */
     public WorkerReport(
             Set<String> finishedSending,
@@ -40,7 +43,28 @@ public record WorkerReport(
                 failedReceiving,
                 Set.of(),
                 Set.of(),
-                statistics);
+                statistics,
+                List.of());
+    }
+
+    /** A report of one connector. */
+    public WorkerReport(
+            Set<String> finishedSending,
+            Map<String, Double> renewedSending,
+            Set<String> finishedReceiving,
+            Set<String> failedReceiving,
+            Set<String> abandonedReceiving,
+            Set<String> revoked,
+            TransferStatistics statistics) {
+        this(
+                finishedSending,
+                renewedSending,
+                finishedReceiving,
+                failedReceiving,
+                abandonedReceiving,
+                revoked,
+                statistics,
+                List.of());
     }
 
     /** Copies the sets. */
@@ -51,6 +75,7 @@ public record WorkerReport(
         failedReceiving = Set.copyOf(failedReceiving);
         abandonedReceiving = Set.copyOf(abandonedReceiving);
         revoked = Set.copyOf(revoked);
+        children = List.copyOf(children);
     }
 
     /** True if nothing ended and nothing was counted. */
@@ -60,6 +85,7 @@ public record WorkerReport(
                 && finishedReceiving.isEmpty()
                 && abandonedReceiving.isEmpty()
                 && revoked.isEmpty()
-                && statistics.isEmpty();
+                && statistics.isEmpty()
+                && children.stream().allMatch(WorkerReport::isEmpty);
     }
 }

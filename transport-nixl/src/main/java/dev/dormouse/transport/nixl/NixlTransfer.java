@@ -1,15 +1,18 @@
 package dev.dormouse.transport.nixl;
 
 import dev.dormouse.nixl.ReleaseResult;
+import dev.dormouse.nixl.TransferOperation;
 import dev.dormouse.nixl.TransferTelemetry;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 
 /** A posted transfer of NIXL's. */
 final class NixlTransfer implements Transfer {
+    private final TransferOperation operation;
     private final dev.dormouse.nixl.Transfer transfer;
 
-    NixlTransfer(dev.dormouse.nixl.Transfer transfer) {
+    NixlTransfer(TransferOperation operation, dev.dormouse.nixl.Transfer transfer) {
+        this.operation = operation;
         this.transfer = transfer;
     }
 
@@ -23,7 +26,8 @@ final class NixlTransfer implements Transfer {
                                     new TransferState.InProgress();
                             case dev.dormouse.nixl.TransferState.Failed failed ->
                                     new TransferState.Failed(
-                                            "read from "
+                                            operation
+                                                    + " with "
                                                     + transfer.peer().name()
                                                     + " failed: "
                                                     + failed.status());

@@ -143,22 +143,45 @@ public final class NixlTransport implements KvTransport {
             BlockList remote,
             int[] remoteIndices,
             byte[] notification) {
-        if (!(list(local) instanceof LocalList from) || !(list(remote) instanceof RemoteList to)) {
+        return post(
+                TransferOperation.READ, local, localIndices, remote, remoteIndices, notification);
+    }
+
+    @Override
+    public Transfer write(
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification) {
+        return post(
+                TransferOperation.WRITE, local, localIndices, remote, remoteIndices, notification);
+    }
+
+    private Transfer post(
+            TransferOperation operation,
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification) {
+        if (!(list(local) instanceof LocalList ours)
+                || !(list(remote) instanceof RemoteList theirs)) {
             throw new IllegalArgumentException(
-                    "read: needs a local and a remote list, in this order");
+                    operation + ": needs a local and a remote list, in this order");
         }
         return translated(
                 () -> {
                     dev.dormouse.nixl.Transfer transfer =
                             agent.createTransfer(
-                                    TransferOperation.READ,
-                                    from,
+                                    operation,
+                                    ours,
                                     localIndices,
-                                    to,
+                                    theirs,
                                     remoteIndices,
                                     notification);
                     transfer.post();
-                    return new NixlTransfer(transfer);
+                    return new NixlTransfer(operation, transfer);
                 });
     }
 
