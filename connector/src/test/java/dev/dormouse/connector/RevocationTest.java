@@ -185,7 +185,7 @@ final class RevocationTest {
         KvTransferParams slow = pair.prefill(2);
         d.rank().transport().faults().setReadDelay(Duration.ofSeconds(2));
         d.decode("slow", ModelPair.TOKENS, slow, ModelPair.D_BLOCKS);
-        d.step();
+        world.tickUntilReading(d);
         world.sideChannels().setDeaf(d.address(), true);
         p.scheduler().revoke();
         p.publish();
