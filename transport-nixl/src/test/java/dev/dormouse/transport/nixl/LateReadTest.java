@@ -1,0 +1,140 @@
+package dev.dormouse.transport.nixl;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.dormouse.testkit.ChildJvm;
+import dev.dormouse.testkit.Natives;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.EnumMap;
+import java.util.Map;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * Reads that reach an owner at any time, without any rule that would keep them away: what the
+ * processes live through on the bare transport. Which bytes such a read brings is the connector's
+ * business.
+ */
+class LateReadTest {
+    private static final Map<Tls, ChildJvm> READERS = new EnumMap<>(Tls.class);
+
+    private final Deque<ChildJvm> owners = new ArrayDeque<>();
+
+    @BeforeAll
+    static void startReaders() {
+        Natives.nixlDirectory();
+        for (Tls tls : Tls.values()) {
+            READERS.put(tls, start("reader-" + tls, tls));
+        }
+    }
+
+    @AfterAll
+    static void endReaders() {
+        READERS.values().forEach(ChildJvm::close);
+    }
+
+    @AfterEach
+    void endOwners() {
+        owners.forEach(ChildJvm::close);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anOwnerThatSleepsSurvivesReadsAndServesTheOldAgentOnceAwake(Tls tls) {
+        ChildJvm owner = owner(tls);
+        ChildJvm reader = READERS.get(tls);
+        load(reader, owner);
+        owner.ask("fill 1");
+        assertThat(reader.ask("read 1")).isEqualTo("RIGHT");
+
+        owner.ask("sleep");
+        assertThat(reader.ask("read 1")).isIn("OTHER", "FAILED");
+        assertThat(owner.isAlive()).isTrue();
+
+        owner.ask("wake");
+        owner.ask("fill 2");
+        assertThat(reader.ask("read 2")).isIn("RIGHT", "FAILED");
+        load(reader, owner);
+        assertThat(reader.ask("read 2")).isEqualTo("RIGHT");
+        assertThat(owner.end()).as(owner::output).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anOwnerMayFallAsleepAndWakeUnderReads(Tls tls) {
+        ChildJvm owner = owner(tls);
+        ChildJvm reader = READERS.get(tls);
+        load(reader, owner);
+        owner.ask("fill 3");
+
+        reader.ask("stream 3");
+        for (int cycle = 0; cycle < 10; cycle++) {
+            owner.ask("sleep");
+            owner.ask("wake");
+        }
+        String reads = reader.ask("stop");
+
+        assertThat(reads).contains("RIGHT").doesNotContain("STUCK");
+        assertThat(reads).as("a read after the content was gone").containsAnyOf("OTHER", "FAILED");
+        owner.ask("fill 4");
+        load(reader, owner);
+        assertThat(reader.ask("read 4")).isEqualTo("RIGHT");
+        assertThat(owner.end()).as(owner::output).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anOwnerThatIsKilledUnderReadsFailsThemAndItsSuccessorIsRead(Tls tls) {
+        ChildJvm owner = owner(tls);
+        ChildJvm successor = owner(tls);
+        ChildJvm reader = READERS.get(tls);
+        load(reader, owner);
+        owner.ask("fill 5");
+
+        reader.ask("stream 5");
+        owner.kill();
+        String reads = reader.ask("stop");
+        assertThat(reads).contains("RIGHT").doesNotContain("OTHER").doesNotContain("STUCK");
+        assertThat(reader.ask("read 5")).isEqualTo("FAILED");
+
+        successor.ask("fill 6");
+        load(reader, successor);
+        assertThat(reader.ask("read 6")).isEqualTo("RIGHT");
+        assertThat(successor.end()).as(successor::output).isZero();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void anOwnerMayCloseUnderReads(Tls tls) {
+        ChildJvm owner = owner(tls);
+        ChildJvm reader = READERS.get(tls);
+        load(reader, owner);
+        owner.ask("fill 7");
+
+        reader.ask("stream 7");
+        int status = owner.end();
+        String reads = reader.ask("stop");
+
+        assertThat(status).as(owner::output).isZero();
+        assertThat(reads).contains("RIGHT").doesNotContain("OTHER").doesNotContain("STUCK");
+        assertThat(reader.ask("read 7")).isEqualTo("FAILED");
+    }
+
+    private ChildJvm owner(Tls tls) {
+        ChildJvm owner = start("owner-" + tls, tls);
+        owners.add(owner);
+        return owner;
+    }
+
+    private static ChildJvm start(String name, Tls tls) {
+        return ChildJvm.start(name, RawNode.class, tls.environment());
+    }
+
+    private static void load(ChildJvm reader, ChildJvm owner) {
+        reader.ask("load " + owner.ask("tell"));
+    }
+}
