@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
  * #close} ends the child whatever state it is in, also when it is stopped.
  */
 public final class ChildJvm implements AutoCloseable {
-    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(60);
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(45);
     private static final Duration END_LIMIT = Duration.ofSeconds(20);
     private static final int MAX_LINES = 200;
     private static final String END_OF_OUTPUT = "end of output";
@@ -32,6 +32,7 @@ public final class ChildJvm implements AutoCloseable {
     private final PrintStream commands;
     private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
     private final Deque<String> printed = new ArrayDeque<>();
+    private boolean hangs;
 
     private ChildJvm(String name, Process process) {
         this.name = name;
@@ -91,12 +92,16 @@ public final class ChildJvm implements AutoCloseable {
     /**
      * Waits for the next answer.
      *
-     * @throws AssertionError with the child's output if none comes in a minute, or it has died
+     * @throws AssertionError with the child's output if none comes in time, or it has died
      */
     public String answer() {
+        if (hangs) {
+            throw failure("gave no answer before");
+        }
         try {
             String answer = answers.poll(ANSWER_LIMIT.toSeconds(), TimeUnit.SECONDS);
             if (answer == null) {
+                hangs = true;
                 throw failure("gave no answer within " + ANSWER_LIMIT);
             }
             if (answer.equals(END_OF_OUTPUT)) {
