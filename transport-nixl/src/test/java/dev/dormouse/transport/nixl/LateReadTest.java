@@ -124,6 +124,22 @@ class LateReadTest {
         assertThat(reader.ask("read 7")).isEqualTo("FAILED");
     }
 
+    @ParameterizedTest
+    @EnumSource
+    void aReaderThatIsKilledUnderItsReadsHarmsNobody(Tls tls) {
+        ChildJvm owner = owner(tls);
+        ChildJvm killed = owner(tls);
+        load(killed, owner);
+        owner.ask("fill 8");
+
+        killed.ask("stream 8");
+        killed.kill();
+        ChildJvm reader = READERS.get(tls);
+        load(reader, owner);
+        assertThat(reader.ask("read 8")).isEqualTo("RIGHT");
+        assertThat(owner.end()).as(owner::output).isZero();
+    }
+
     private ChildJvm owner(Tls tls) {
         ChildJvm owner = start("owner-" + tls, tls);
         owners.add(owner);
