@@ -2,6 +2,7 @@ package dev.dormouse.transport.nixl;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.ChildJvm;
 import dev.dormouse.testkit.Natives;
 import java.util.ArrayDeque;
@@ -11,6 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -124,19 +126,56 @@ class LateReadTest {
         assertThat(reader.ask("read 7")).isEqualTo("FAILED");
     }
 
-    @ParameterizedTest
-    @EnumSource
-    void aReaderThatIsKilledUnderItsReadsHarmsNobody(Tls tls) {
-        ChildJvm owner = owner(tls);
-        ChildJvm killed = owner(tls);
+    @Test
+    void aReaderThatIsKilledUnderItsReadsHarmsNobodyOverCma() {
+        ChildJvm owner = owner(Tls.CMA);
+        ChildJvm killed = owner(Tls.CMA);
         load(killed, owner);
         owner.ask("fill 8");
 
         killed.ask("stream 8");
         killed.kill();
-        ChildJvm reader = READERS.get(tls);
+        ChildJvm reader = READERS.get(Tls.CMA);
         load(reader, owner);
         assertThat(reader.ask("read 8")).isEqualTo("RIGHT");
+        assertThat(owner.end()).as(owner::output).isZero();
+    }
+
+    /**
+     * A fault of UCX, up to the version in NIXL 1.5.1: it takes a reply to an emulated read that
+     * cannot be sent for fatal. When this test fails, UCX is cured: the test above can run over tcp
+     * then, and docs/kv-transfer.md needs no warning.
+     */
+    @Test
+    void aReaderThatIsKilledUnderItsReadsEndsItsOwnerOverTcp() {
+        ChildJvm owner = owner(Tls.TCP);
+        ChildJvm killed = owner(Tls.TCP);
+        load(killed, owner);
+        owner.ask("fill 9");
+        assertThat(killed.ask("read 9")).isEqualTo("RIGHT");
+
+        owner.freeze();
+        killed.ask("post");
+        killed.kill();
+        owner.thaw();
+        Await.until("the owner's end", () -> !owner.isAlive());
+        assertThat(owner.output()).contains("ucp_request.inl", "Fatal: unexpected error");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aReaderThatClosesUnderItsReadsHarmsNobody(Tls tls) {
+        ChildJvm owner = owner(tls);
+        ChildJvm closing = owner(tls);
+        load(closing, owner);
+        owner.ask("fill 10");
+        assertThat(closing.ask("read 10")).isEqualTo("RIGHT");
+
+        owner.freeze();
+        closing.ask("post");
+        owner.thaw();
+        assertThat(closing.end()).as(closing::output).isZero();
+        assertThat(owner.ask("fill 11")).isEqualTo("filled");
         assertThat(owner.end()).as(owner::output).isZero();
     }
 

@@ -106,6 +106,10 @@ final class RawNode {
                 yield "loaded";
             }
             case "read" -> read(Long.parseLong(words[1])).toString();
+            case "post" -> {
+                var _ = post(); // whatever becomes of it
+                yield "posted";
+            }
             case "stream" -> stream(Long.parseLong(words[1]));
             case "close" -> {
                 close();
@@ -170,7 +174,7 @@ final class RawNode {
     private Outcome transferAll() {
         Transfer transfer;
         try {
-            transfer = transport.read(list(local), ALL, list(remote), ALL, new byte[] {1});
+            transfer = post();
         } catch (TransportException e) {
             return Outcome.FAILED;
         }
@@ -184,6 +188,10 @@ final class RawNode {
             state = state instanceof TransferState.InProgress ? transfer.poll() : state;
         }
         return state instanceof TransferState.Done ? Outcome.RIGHT : Outcome.FAILED;
+    }
+
+    private Transfer post() {
+        return transport.read(list(local), ALL, list(remote), ALL, new byte[] {1});
     }
 
     /** Reads again and again until the next command comes; tells what became of the reads. */
