@@ -16,6 +16,9 @@ import java.util.Set;
  * @param schedulerClockSeconds the scheduler's clock when the step was made; ranks rebase deadlines
  *     with it
  * @param draining whether the engine waits to give its KV cache away: no hold is renewed then
+ * @param revoked held requests that no reader can ask for any more, or may
+ * @param revocations registrations of other engines that must not be read through any more
+ * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -24,8 +27,11 @@ public record ConnectorStep(
         Map<String, Double> leases,
         List<Heartbeat> heartbeats,
         double schedulerClockSeconds,
-        boolean draining) {
-    /** A step of an engine that does not drain. */
+        boolean draining,
+        Set<String> revoked,
+        List<Revocation> revocations,
+        int sideChannelPort) {
+    /** A step of an engine that neither drains nor is told of revocations. */
     public ConnectorStep(
             List<ReadOrder> reads,
             Set<String> inBatch,
@@ -33,7 +39,17 @@ public record ConnectorStep(
             Map<String, Double> leases,
             List<Heartbeat> heartbeats,
             double schedulerClockSeconds) {
-        this(reads, inBatch, notProcessed, leases, heartbeats, schedulerClockSeconds, false);
+        this(
+                reads,
+                inBatch,
+                notProcessed,
+                leases,
+                heartbeats,
+                schedulerClockSeconds,
+                false,
+                Set.of(),
+                List.of(),
+                0);
     }
 
     /** Copies the collections. */
@@ -43,5 +59,7 @@ public record ConnectorStep(
         notProcessed = Set.copyOf(notProcessed);
         leases = Map.copyOf(leases);
         heartbeats = List.copyOf(heartbeats);
+        revoked = Set.copyOf(revoked);
+        revocations = List.copyOf(revocations);
     }
 }

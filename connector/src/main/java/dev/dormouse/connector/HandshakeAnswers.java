@@ -58,17 +58,39 @@ record HandshakeAnswers(
         }
 
         /**
-         * True if the peer understands questions about requests. One of vLLM does not, and would
+         * True if the peer understands more questions than vLLM's. One of vLLM does not, and would
          * die of them: its listener ends at a message of another shape.
          */
-        boolean takesHoldQuestions() {
-            if (payloads.isEmpty()) {
-                return false;
+        boolean isOfOurKind() {
+            HandshakePayload first = payload(0);
+            return first != null && first.instanceId() != null;
+        }
+
+        /**
+         * The epoch to subscribe to: 0 if the peer does not take subscriptions, or if the payloads
+         * are of several registrations, through which nothing can be read.
+         */
+        long epochToSubscribe() {
+            long epoch = 0;
+            for (int i = 0; i < payloads.size(); i++) {
+                HandshakePayload payload = payload(i);
+                if (payload == null
+                        || payload.instanceId() == null
+                        || (i > 0 && payload.epoch() != epoch)) {
+                    return 0;
+                }
+                epoch = payload.epoch();
             }
+            return epoch;
+        }
+
+        private @Nullable HandshakePayload payload(int index) {
             try {
-                return HandshakePayload.decode(payloads.getFirst()).instanceId() != null;
+                return index < payloads.size()
+                        ? HandshakePayload.decode(payloads.get(index))
+                        : null;
             } catch (WireException e) {
-                return false; // whoever decodes it next says why
+                return null; // whoever decodes it next says why
             }
         }
 

@@ -1,16 +1,28 @@
 package dev.dormouse.connector;
 
+import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
-/** Asks a peer's side channel. Called on handshake threads. */
-@FunctionalInterface
-interface HandshakeClient {
+/**
+ * A reader's part of the conversation on a holder's side channel. Called on handshake threads.
+ *
+ * @param dialer connects to the holder
+ * @param nanoClock the asking rank's clock
+ */
+record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
+    /** How often a holder may publish anew while it is asked. */
+    private static final int ATTEMPTS = 3;
+
     /**
-     * The answers for {@code ranks}, undecoded, in their order, and, from a peer that can tell,
-     * whether it still holds {@code requestIds}. Waits.
+     * The answers for {@code ranks}, undecoded, in their order. A holder of our own kind also says
+     * whether it still holds {@code requestIds}, and takes the reader's subscription. Waits.
      *
      * @param requestIds the peer's own ids
+     * @param subscriber who the holder shall tell before it sleeps; null for nobody
      * @param limit of the whole conversation
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
      */
@@ -18,5 +30,59 @@ interface HandshakeClient {
             SideChannelAddress address,
             List<RankId> ranks,
             List<String> requestIds,
-            Duration limit);
+            Subscription.@Nullable Reader subscriber,
+            Duration limit) {
+        try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
+            HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
+            for (int attempt = 1; !fetch(conversation, ranks, subscriber, answers); attempt++) {
+                if (attempt == ATTEMPTS) {
+                    throw new ConnectorException(
+                            "handshake with "
+                                    + address
+                                    + ": it published anew each of "
+                                    + ATTEMPTS
+                                    + " times");
+                }
+                answers = new HandshakeAnswers.Collector();
+            }
+            if (answers.isOfOurKind()) {
+                for (String id : requestIds) {
+                    long sentNanos = nanoClock.getAsLong();
+                    answers.addHold(
+                            id, conversation.ask(HoldQuestion.encode(id)).body(), sentNanos);
+                }
+            }
+            return answers.answers();
+        } catch (SocketTimeoutException e) {
+            throw new ConnectorException(
+                    "handshake with "
+                            + address
+                            + ": no answer within "
+                            + limit
+                            + "; is the engine up, and is this its side channel?",
+                    e);
+        } catch (IOException e) {
+            throw new ConnectorException("handshake with " + address + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** False if the payloads were replaced before the holder took the subscription to them. */
+    private boolean fetch(
+            SideChannel.Conversation conversation,
+            List<RankId> ranks,
+            Subscription.@Nullable Reader subscriber,
+            HandshakeAnswers.Collector answers)
+            throws IOException {
+        for (RankId rank : ranks) {
+            long sentNanos = nanoClock.getAsLong();
+            SideChannel.Answer answer = conversation.ask(HandshakeRequest.encode(rank));
+            answers.addPayload(answer.body(), answer.timestamp(), sentNanos, nanoClock.getAsLong());
+        }
+        long epoch = answers.epochToSubscribe();
+        if (subscriber == null || epoch == 0) {
+            return true;
+        }
+        byte[] subscription = new Subscription(subscriber, epoch).encode();
+        return Subscription.isAccepted(conversation.ask(subscription).body());
+    }
 }

@@ -2,7 +2,7 @@ package dev.dormouse.connector;
 
 /** Where handshakes wait for peers. */
 @FunctionalInterface
-interface HandshakeThreads {
+public interface HandshakeThreads {
     /**
      * Runs a handshake with the peer at {@code address}, soon.
      *

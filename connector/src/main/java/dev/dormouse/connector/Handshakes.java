@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Asks peers on behalf of one rank. What a peer answers is decoded and checked on the handshake
@@ -39,6 +40,7 @@ record Handshakes(
      *
      * @param remoteSize the peer's tensor parallel size
      * @param engineWaiting all reads that wait for the engine
+     * @param subscriber this engine, as a holder can reach it; null if it cannot
      * @throws ConnectorException if engines of these sizes do not fit together
      * @throws RejectedExecutionException if too many are under way
      */
@@ -47,6 +49,7 @@ record Handshakes(
             SideChannelAddress address,
             int remoteSize,
             List<WaitingRead> engineWaiting,
+            Subscription.@Nullable Reader subscriber,
             long nowNanos) {
         RankMapping mapping = mapping(remoteSize);
         List<WaitingRead> covered =
@@ -67,7 +70,11 @@ record Handshakes(
                     try {
                         HandshakeAnswers answers =
                                 client.ask(
-                                        address, mapping.sources(), doubtful, left(deadlineNanos));
+                                        address,
+                                        mapping.sources(),
+                                        doubtful,
+                                        subscriber,
+                                        left(deadlineNanos));
                         FetchedEngine engine =
                                 FetchedEngine.decode(
                                         engineId,

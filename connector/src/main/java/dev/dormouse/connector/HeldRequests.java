@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * What the scheduler knows of the requests that it holds for readers: since when, and what the
@@ -26,6 +27,11 @@ final class HeldRequests {
         this.lease = lease;
         this.limit = limit;
         this.book = book;
+    }
+
+    /** The requests that are held. */
+    Set<String> ids() {
+        return Set.copyOf(sinceNanos.keySet());
     }
 
     int size() {

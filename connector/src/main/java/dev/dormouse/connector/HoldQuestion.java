@@ -28,7 +28,8 @@ final class HoldQuestion {
      * @throws WireException if they are no question at all
      */
     static @Nullable String decode(byte[] bytes) {
-        WireReader in = new WireReader("side channel question", bytes, MAX_BYTES);
+        WireReader in =
+                new WireReader("side channel question", bytes, SideChannelListener.MAX_MESSAGE);
         if (in.arraySize("side channel question", 3) != 2
                 || !Arrays.equals(in.binary("constant", MAX_BYTES), CONSTANT)) {
             return null;

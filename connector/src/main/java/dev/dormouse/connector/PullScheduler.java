@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -34,10 +35,13 @@ final class PullScheduler implements SchedulerConnector {
     }
 
     private final ConnectorConfig config;
+    private final Surroundings surroundings;
+    private final AutoCloseable ownedThreads;
     private final LongSupplier nanoClock;
-    private final SideChannel.Opener opener;
     private final HeartbeatSchedule heartbeats;
     private final HoldBook holdBook;
+    private final SideChannelDesk desk;
+    private final Revoker revoker;
     private final HeldRequests held;
     private final Map<String, Reading> readings = new HashMap<>();
     private final Set<String> unreadable = new HashSet<>();
@@ -51,20 +55,19 @@ final class PullScheduler implements SchedulerConnector {
     /**
      * A scheduler's half that has published nothing.
      *
-     * @param epochBase the epoch that counts as published before the first
-     * @param nanoClock stamps leases; the clock that also stamps the side channel's answers
+     * @param surroundings its clock stamps leases and the side channel's answers
+     * @param ownedThreads closed with the scheduler's half
      */
-    PullScheduler(
-            ConnectorConfig config,
-            long epochBase,
-            LongSupplier nanoClock,
-            SideChannel.Opener opener) {
-        this.epoch = epochBase;
+    PullScheduler(ConnectorConfig config, Surroundings surroundings, AutoCloseable ownedThreads) {
+        this.epoch = surroundings.epochBase();
         this.config = config;
-        this.opener = opener;
-        this.nanoClock = nanoClock;
+        this.surroundings = surroundings;
+        this.ownedThreads = ownedThreads;
+        this.nanoClock = surroundings.nanoClock();
         this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
         this.holdBook = new HoldBook(config.instanceId(), nanoClock);
+        this.desk = new SideChannelDesk(config.instanceId(), nanoClock, holdBook);
+        this.revoker = new Revoker(surroundings.dialer(), surroundings.threads());
         this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
     }
 
@@ -114,6 +117,7 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public ConnectorStep step() {
         long nowNanos = nanoClock.getAsLong();
+        revoker.progress(nowNanos);
         ConnectorStep step =
                 new ConnectorStep(
                         reads,
@@ -122,7 +126,10 @@ final class PullScheduler implements SchedulerConnector {
                         held.takeLeases(nowNanos),
                         heartbeats.due(nowNanos),
                         nowNanos / 1e9,
-                        draining);
+                        draining,
+                        revoker.isComplete() ? held.ids() : Set.of(),
+                        desk.revocations().take(),
+                        sideChannelPort());
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
@@ -132,6 +139,7 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public void onReport(WorkerReport report) {
         held.onReport(report);
+        desk.revocations().done(report.revoked());
         report.finishedReceiving().forEach(heartbeats::remove);
         report.abandonedReceiving().forEach(heartbeats::remove);
     }
@@ -169,10 +177,14 @@ final class PullScheduler implements SchedulerConnector {
         requireOnePerRank(payloads);
         if (sideChannel == null) {
             sideChannel =
-                    opener.open(
-                            new SideChannelAddress(config.bindHost(), config.sideChannelPort()));
-            sideChannel.answerHolds(holdBook);
+                    surroundings
+                            .opener()
+                            .open(
+                                    new SideChannelAddress(
+                                            config.bindHost(), config.sideChannelPort()),
+                                    desk);
         }
+        revoker.end();
         epoch++;
         holdBook.begin(epoch);
         String hash = config.factors().hash();
@@ -183,7 +195,7 @@ final class PullScheduler implements SchedulerConnector {
                     new RankId(payload.ppRank(), payload.tpRank()),
                     new HandshakePayload(hash, metadata, epoch, config.instanceId()).encode());
         }
-        sideChannel.serve(served);
+        desk.serve(epoch, served);
         LOG.log(
                 System.Logger.Level.INFO,
                 "published: engine={0} instance={1} epoch={2} ranks={3} address={4}:{5}",
@@ -198,9 +210,24 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public void withdraw() {
         holdBook.begin(epoch);
-        if (sideChannel != null) {
-            sideChannel.serve(Map.of());
+        desk.withdraw();
+    }
+
+    @Override
+    public void revoke() {
+        withdraw();
+        if (held.size() > 0 && !revoker.isActive()) {
+            revoker.begin(
+                    new Revocation(config.engineId(), config.instanceId(), epoch, anyRound()),
+                    desk.readers(),
+                    desk.anonymousReaders() == 0,
+                    nanoClock.getAsLong());
         }
+    }
+
+    /** Nobody can say before it is asked that it is done. */
+    private static long anyRound() {
+        return new SecureRandom().nextLong(Long.MAX_VALUE);
     }
 
     @Override
@@ -225,8 +252,14 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public void close() {
-        if (sideChannel != null) {
-            sideChannel.close();
+        try (AutoCloseable _ = ownedThreads) {
+            if (sideChannel != null) {
+                sideChannel.close();
+            }
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new ConnectorException("close: " + e.getMessage(), e);
         }
     }
 

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,13 +16,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class PullWorker implements WorkerConnector {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
-
-    /** What a worker takes from its surroundings, so that tests can stand in for them. */
-    record Surroundings(
-            LongSupplier nanoClock,
-            Runnable idle,
-            HandshakeClient client,
-            HandshakeThreads handshakes) {}
 
     private final ConnectorConfig config;
     private final int tpRank;
@@ -91,8 +83,9 @@ final class PullWorker implements WorkerConnector {
                                 config,
                                 tpRank,
                                 regions,
-                                surroundings.client(),
-                                surroundings.handshakes(),
+                                new HandshakeClient(
+                                        surroundings.dialer(), surroundings.nanoClock()),
+                                surroundings.threads(),
                                 surroundings.nanoClock()),
                         reads,
                         outcomes,
@@ -113,6 +106,8 @@ final class PullWorker implements WorkerConnector {
         Reader open = open();
         long nowNanos = now();
         ledger.take(step, nowNanos, finishedSending);
+        open.engines().reachableAt(step.sideChannelPort());
+        step.revocations().forEach(open.engines()::revoke);
         for (ReadOrder order : step.reads()) {
             String refusal = order.refusal();
             if (refusal != null) {
@@ -135,11 +130,24 @@ final class PullWorker implements WorkerConnector {
 
     @Override
     public WorkerReport poll() {
-        progress(open());
+        Reader reader = open();
+        progress(reader);
         WorkerReport report =
-                outcomes.take(finishedSending, ledger.takeRenewed(), statistics.take());
+                outcomes.take(
+                        finishedSending,
+                        ledger.takeRenewed(),
+                        reader.engines().takeRevoked(),
+                        statistics.take());
         finishedSending.clear();
         return report;
+    }
+
+    @Override
+    public void prepareRelease(Duration limit) {
+        Reader open = open();
+        if (!released) {
+            awaitQuiet(open, limit);
+        }
     }
 
     @Override

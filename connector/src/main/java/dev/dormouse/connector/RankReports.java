@@ -17,6 +17,7 @@ public final class RankReports {
     private final int ranks;
     private final Map<String, BitSet> sending = new HashMap<>();
     private final Map<String, BitSet> receiving = new HashMap<>();
+    private final Map<String, BitSet> revoking = new HashMap<>();
     private final Set<String> failed = new HashSet<>();
     private final Map<String, double[]> renewed = new HashMap<>();
 
@@ -42,6 +43,7 @@ public final class RankReports {
         Set<String> sent = new LinkedHashSet<>();
         Set<String> received = new LinkedHashSet<>();
         Set<String> abandoned = new LinkedHashSet<>();
+        Set<String> revoked = new LinkedHashSet<>();
         Map<String, Double> renewals = new HashMap<>();
         TransferStatistics statistics = TransferStatistics.NONE;
         for (int rank = 0; rank < ranks; rank++) {
@@ -49,6 +51,7 @@ public final class RankReports {
             failed.addAll(report.failedReceiving());
             count(report.finishedSending(), rank, sending, sent);
             count(report.finishedReceiving(), rank, receiving, received);
+            count(report.revoked(), rank, revoking, revoked);
             abandoned.addAll(report.abandonedReceiving());
             renew(report.renewedSending(), rank, renewals);
             statistics = statistics.plus(report.statistics());
@@ -59,7 +62,8 @@ public final class RankReports {
         abandoned.removeAll(received);
         renewed.keySet().removeAll(sent);
         renewals.keySet().removeAll(sent);
-        return new WorkerReport(sent, renewals, received, failedNow, abandoned, statistics);
+        return new WorkerReport(
+                sent, renewals, received, failedNow, abandoned, revoked, statistics);
     }
 
     /** A hold lasts as long as it does on the rank where it ends first. */

@@ -61,10 +61,17 @@ final class ReadOutcomes {
     WorkerReport take(
             Set<String> finishedSending,
             Map<String, Double> renewedSending,
+            Set<String> revoked,
             TransferStatistics statistics) {
         WorkerReport report =
                 new WorkerReport(
-                        finishedSending, renewedSending, finished, failed, abandoned, statistics);
+                        finishedSending,
+                        renewedSending,
+                        finished,
+                        failed,
+                        abandoned,
+                        revoked,
+                        statistics);
         abandoned.clear();
         finished.clear();
         failed.clear();

@@ -67,6 +67,24 @@ final class RemoteEngine {
         }
     }
 
+    /** What the revocation names is not used any more, and dropped once no read uses it. */
+    void revoke(Revocation revocation) {
+        handshake = null; // it may have begun before, and bring what is revoked
+        if (fetched != null && revocation.covers(fetched.identity())) {
+            fetched = null;
+        }
+        if (holds(revocation)) {
+            invalid = true;
+        }
+    }
+
+    /** True as long as what the revocation names is loaded. */
+    boolean holds(Revocation revocation) {
+        return loaded != null
+                && engineId.equals(revocation.engineId())
+                && revocation.covers(loaded.identity());
+    }
+
     boolean isInvalid() {
         return invalid;
     }

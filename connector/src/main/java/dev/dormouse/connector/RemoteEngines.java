@@ -5,10 +5,12 @@ import dev.dormouse.transport.TransportException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -27,6 +29,8 @@ import org.jspecify.annotations.Nullable;
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    private static final int MAX_MET = 4_096;
+
     private final KvTransport transport;
     private final ConnectorConfig config;
     private final Handshakes handshakes;
@@ -37,6 +41,12 @@ final class RemoteEngines {
     private final Map<Key, RemoteEngine> engines = new HashMap<>();
     private final PeerLoader loader;
     private final SpentHandOvers spent;
+    private final List<Revocation> revocations = new ArrayList<>();
+    private Subscription.@Nullable Reader self;
+
+    /** Engines that were loaded some time, for the count of those that are loaded again. */
+    private final Set<String> met = new HashSet<>();
+
     private boolean warnedOfMissingEpoch;
 
     /** Whoever says that an engine is elsewhere than others say speaks of another engine. */
@@ -70,6 +80,43 @@ final class RemoteEngines {
         RemoteEngine engine = use(remote.engineId(), remote.host(), remote.port(), nowNanos);
         engine.waiting.add(new WaitingRead(order, nowNanos, arrivedNanos));
         guarded(engine, () -> advance(engine, nowNanos));
+    }
+
+    /**
+     * Where this engine's side channel is, for peers that have to tell it something; 0 for none.
+     */
+    void reachableAt(int port) {
+        self =
+                port == 0
+                        ? null
+                        : new Subscription.Reader(
+                                config.engineId(),
+                                config.instanceId(),
+                                new SideChannelAddress(config.advertisedHost(), port));
+    }
+
+    /**
+     * Nothing is read any more through what the revocation names, also not through what is being
+     * fetched. A false claim costs a handshake: the peer itself says what it still serves.
+     */
+    void revoke(Revocation revocation) {
+        revocations.add(revocation);
+        engines.values().stream()
+                .filter(engine -> engine.engineId().equals(revocation.engineId()))
+                .forEach(engine -> engine.revoke(revocation));
+    }
+
+    /** The revocations that are obeyed since the last call. */
+    Set<String> takeRevoked() {
+        Set<String> obeyed = new HashSet<>();
+        for (Iterator<Revocation> each = revocations.iterator(); each.hasNext(); ) {
+            Revocation revocation = each.next();
+            if (engines.values().stream().noneMatch(engine -> engine.holds(revocation))) {
+                each.remove();
+                obeyed.add(revocation.id());
+            }
+        }
+        return obeyed;
     }
 
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
@@ -237,7 +284,10 @@ final class RemoteEngines {
         engine.fetched = null;
         try {
             engine.setLoaded(loader.load(fetched, engines.values()));
-            statistics.handshake();
+            if (met.size() == MAX_MET) {
+                met.clear();
+            }
+            statistics.handshake(!met.add(engine.engineId()));
             LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
             for (RemoteEngine other : engines.values()) {
                 LoadedEngine neighbour = other.loaded;
@@ -349,7 +399,8 @@ final class RemoteEngines {
         SideChannelAddress address = new SideChannelAddress(host, port);
         try {
             engine.handshake =
-                    handshakes.start(engine.engineId(), address, tpSize, engine.waiting, nowNanos);
+                    handshakes.start(
+                            engine.engineId(), address, tpSize, engine.waiting, self, nowNanos);
         } catch (ConnectorException | RejectedExecutionException e) {
             List<WaitingRead> waiting =
                     engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();

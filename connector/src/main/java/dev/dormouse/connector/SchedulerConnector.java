@@ -74,6 +74,15 @@ public interface SchedulerConnector extends AutoCloseable {
     void withdraw();
 
     /**
+     * Takes back what is held for readers, so that the KV cache can sleep before leases end:
+     * {@linkplain #withdraw withdraws}, and has every engine that was given the payloads stop
+     * reading. When all of them have said so, the held requests are reported as sent. If somebody
+     * does not answer, or cannot be asked, they are held until their lease ends, which a Dormouse
+     * reader does not outlast. Only {@link #publish} lets engines read again.
+     */
+    void revoke();
+
+    /**
      * Whether the engine waits to give its KV cache away: as long as it does, no reader's renewal
      * prolongs a hold.
      */

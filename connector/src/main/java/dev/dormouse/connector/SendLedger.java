@@ -55,18 +55,30 @@ final class SendLedger {
         draining = step.draining();
         step.inBatch().forEach(id -> readers.computeIfAbsent(id, _ -> new HashSet<>()));
         step.notProcessed().forEach(this::forget);
-        step.leases()
-                .forEach(
-                        (id, deadlineSeconds) -> {
-                            if (readEarly.contains(id) || !readers.containsKey(id)) {
-                                forget(id);
-                                finished.add(id);
-                            } else {
-                                long deadline =
-                                        (long) (deadlineSeconds * 1e9) + schedulerOffsetNanos;
-                                leases.put(id, new Lease(deadline, nowNanos + holdLimitNanos));
-                            }
-                        });
+        addLeases(step.leases(), nowNanos, finished);
+        step.revoked().forEach(id -> revoke(id, finished));
+    }
+
+    private void addLeases(Map<String, Double> added, long nowNanos, Set<String> finished) {
+        added.forEach(
+                (id, deadlineSeconds) -> {
+                    if (readEarly.contains(id) || !readers.containsKey(id)) {
+                        forget(id);
+                        finished.add(id);
+                    } else {
+                        long deadline = (long) (deadlineSeconds * 1e9) + schedulerOffsetNanos;
+                        leases.put(id, new Lease(deadline, nowNanos + holdLimitNanos));
+                    }
+                });
+    }
+
+    /** No reader can ask for it any more. */
+    private void revoke(String id, Set<String> finished) {
+        if (leases.containsKey(id)) {
+            forget(id);
+            finished.add(id);
+            statistics.revokedRequest();
+        }
     }
 
     /** Takes a reader's message; adds to {@code finished} what all readers have read. */

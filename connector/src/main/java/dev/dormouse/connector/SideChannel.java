@@ -1,28 +1,63 @@
 package dev.dormouse.connector;
 
-import java.util.Map;
+import java.io.IOException;
+import java.time.Duration;
 
-/** The answering end of an engine's side channel. */
-interface SideChannel extends AutoCloseable {
+/**
+ * The answering end of an engine's side channel: carries questions to a {@link SideChannelDesk} and
+ * its answers back.
+ */
+public interface SideChannel extends AutoCloseable {
     /** Opens one. */
     @FunctionalInterface
     interface Opener {
         /**
-         * Opens a side channel that serves nothing yet.
+         * Opens a side channel.
          *
+         * @param desk decides what is answered; it is asked from any thread
          * @throws SideChannelException if the address cannot be bound
          */
-        SideChannel open(SideChannelAddress address);
+        SideChannel open(SideChannelAddress address, SideChannelDesk desk);
     }
+
+    /** The asking end. */
+    @FunctionalInterface
+    interface Dialer {
+        /**
+         * Connects to a peer's side channel. Waits.
+         *
+         * @param limit of the whole conversation
+         * @throws IOException if there is no connection in time
+         */
+        Conversation dial(SideChannelAddress address, Duration limit) throws IOException;
+    }
+
+    /** Questions to one peer over one connection. */
+    interface Conversation extends AutoCloseable {
+        /**
+         * Asks, and waits for the answer.
+         *
+         * @throws IOException if none comes in time
+         * @throws WireException if something else comes
+         */
+        Answer ask(byte[] question) throws IOException;
+
+        /** Ends the connection. */
+        @Override
+        void close() throws IOException;
+    }
+
+    /**
+     * What a desk answers.
+     *
+     * @param body msgpack, what was asked for
+     * @param timestamp msgpack float64, the answering engine's clock in seconds
+     */
+    @SuppressWarnings("ArrayRecordComponent") // opaque bytes, never changed
+    record Answer(byte[] body, byte[] timestamp) {}
 
     /** The port that it listens on. */
     int port();
-
-    /** From now on, serves exactly these payloads. */
-    void serve(Map<RankId, byte[]> payloads);
-
-    /** From now on, answers questions about held requests from {@code book}. */
-    void answerHolds(HoldBook book);
 
     /** Frees the port. Idempotent. */
     @Override

@@ -11,13 +11,14 @@ import java.util.regex.Pattern;
  * @param host name or literal address, IPv6 without brackets
  * @param port TCP port; 0, where a listener is to be opened, stands for any free one
  */
-record SideChannelAddress(String host, int port) {
+public record SideChannelAddress(String host, int port) {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
     /** Only what host names and literals consist of. */
     private static final Pattern HOST = Pattern.compile("[A-Za-z0-9._:%-]{1,255}");
 
-    SideChannelAddress {
+    /** Checks host and port. */
+    public SideChannelAddress {
         if (!isValid(host, port)) {
             throw new ConnectorException(
                     "side channel address: host "

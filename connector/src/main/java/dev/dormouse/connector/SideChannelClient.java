@@ -10,11 +10,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The asking end of the side channel, which a ZeroMQ REQ is to its peers. Each handshake has its
- * own connection, and one limit for all its ranks. Connects only to what the policy allows, and to
- * the very address that was checked.
+ * The asking end of the side channel, which a ZeroMQ REQ is to its peers. Each conversation has its
+ * own connection, and one limit for all its questions. Connects only to what the policy allows, and
+ * to the very address that was checked.
  */
-final class SideChannelClient implements HandshakeClient, AutoCloseable {
+final class SideChannelClient implements SideChannel.Dialer, AutoCloseable {
     private final PeerPolicy policy;
     private final NameResolver resolver;
 
@@ -34,45 +34,32 @@ final class SideChannelClient implements HandshakeClient, AutoCloseable {
     }
 
     @Override
-    public HandshakeAnswers ask(
-            SideChannelAddress address,
-            List<RankId> ranks,
-            List<String> requestIds,
-            Duration limit) {
+    public SideChannel.Conversation dial(SideChannelAddress address, Duration limit)
+            throws IOException {
         long deadlineNanos = System.nanoTime() + limit.toNanos();
-        try (ZmtpConnection connection =
-                new ZmtpConnection(connect(address, deadlineNanos), HandshakePayload.MAX_BYTES)) {
+        ZmtpConnection connection =
+                new ZmtpConnection(connect(address, deadlineNanos), HandshakePayload.MAX_BYTES);
+        try {
             connection.setDeadline(deadlineNanos);
             connection.open("REQ");
-            HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
-            for (RankId rank : ranks) {
-                long sentNanos = System.nanoTime();
-                List<byte[]> reply = exchange(connection, HandshakeRequest.encode(rank));
-                answers.addPayload(reply.get(1), reply.get(2), sentNanos, System.nanoTime());
-            }
-            if (answers.takesHoldQuestions()) {
-                for (String id : requestIds) {
-                    long sentNanos = System.nanoTime();
-                    List<byte[]> reply = exchange(connection, HoldQuestion.encode(id));
-                    answers.addHold(id, reply.get(1), sentNanos);
+            return new SideChannel.Conversation() {
+                @Override
+                public SideChannel.Answer ask(byte[] question) throws IOException {
+                    return exchange(connection, question);
                 }
-            }
-            return answers.answers();
-        } catch (SocketTimeoutException e) {
-            throw new ConnectorException(
-                    "handshake with "
-                            + address
-                            + ": no answer within "
-                            + limit
-                            + "; is the engine up, and is this its side channel?",
-                    e);
-        } catch (IOException e) {
-            throw new ConnectorException("handshake with " + address + ": " + e.getMessage(), e);
+
+                @Override
+                public void close() throws IOException {
+                    connection.close();
+                }
+            };
+        } catch (IOException | RuntimeException e) {
+            connection.close();
+            throw e;
         }
     }
 
-    /** Asks, and returns empty delimiter, answer and timestamp. */
-    private static List<byte[]> exchange(ZmtpConnection connection, byte[] question)
+    private static SideChannel.Answer exchange(ZmtpConnection connection, byte[] question)
             throws IOException {
         connection.send(List.of(new byte[0], question));
         @Nullable List<byte[]> reply = connection.receive();
@@ -82,7 +69,7 @@ final class SideChannelClient implements HandshakeClient, AutoCloseable {
                             + (reply == null ? "end of stream" : reply.size() - 1 + " frames")
                             + ", not payload and timestamp");
         }
-        return reply;
+        return new SideChannel.Answer(reply.get(1), reply.get(2));
     }
 
     /** Tries all addresses of the host in turn. */

@@ -7,26 +7,20 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 
 /**
- * The answering end of the side channel, which a ZeroMQ ROUTER is to its peers. It serves what was
- * last given to {@link #serve}.
+ * The answering end of the side channel, which a ZeroMQ ROUTER is to its peers. What it answers is
+ * its {@link SideChannelDesk}'s business.
  *
  * <p>Any host can reach it. A connection that breaks ZeroMQ's protocol is closed, a message that is
  * not exactly a request is dropped without an answer, every wait has a limit, and when there are
- * too many connections the {@linkplain ConnectionTable greediest address} gives one up. A request
- * for a rank that has no payload is answered with a {@linkplain HandshakePayload#refusal refusal}:
- * vLLM's readers fail on it at once, where silence would stall their only handshake thread for five
- * seconds.
+ * too many connections the {@linkplain ConnectionTable greediest address} gives one up.
  */
 final class SideChannelListener implements SideChannel {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
-    private static final int MAX_MESSAGE_BYTES = 1_024;
+    static final int MAX_MESSAGE = 4_096;
     private static final long ACCEPT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final int SWEEP_MILLIS = 250;
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
@@ -45,27 +39,25 @@ final class SideChannelListener implements SideChannel {
                         256, Duration.ofSeconds(5), Duration.ofMinutes(1), Duration.ofSeconds(5));
     }
 
-    private final LongSupplier nanoClock;
+    private final SideChannelDesk desk;
     private final ServerSocket server;
     private final Limits limits;
     private final ConnectionTable connections;
     private final Thread acceptor;
-    private volatile Map<RankId, byte[]> payloads = Map.of();
-    private volatile @Nullable HoldBook holds;
 
     /**
      * Binds and starts to answer.
      *
-     * @param nanoClock stamps answers; the clock that also stamps leases
+     * @param desk decides what is answered
      * @throws SideChannelException if the address cannot be bound
      */
-    SideChannelListener(SideChannelAddress address, LongSupplier nanoClock) {
-        this(bind(address), nanoClock, Limits.DEFAULT);
+    SideChannelListener(SideChannelAddress address, SideChannelDesk desk) {
+        this(bind(address), desk, Limits.DEFAULT);
     }
 
     /** Answers on {@code server}, which it owns. */
-    SideChannelListener(ServerSocket server, LongSupplier nanoClock, Limits limits) {
-        this.nanoClock = nanoClock;
+    SideChannelListener(ServerSocket server, SideChannelDesk desk, Limits limits) {
+        this.desk = desk;
         this.server = server;
         this.limits = limits;
         this.connections = new ConnectionTable(limits.connections());
@@ -77,16 +69,6 @@ final class SideChannelListener implements SideChannel {
     @Override
     public int port() {
         return server.getLocalPort();
-    }
-
-    @Override
-    public void serve(Map<RankId, byte[]> newPayloads) {
-        payloads = Map.copyOf(newPayloads);
-    }
-
-    @Override
-    public void answerHolds(HoldBook book) {
-        holds = book;
     }
 
     @Override
@@ -162,10 +144,11 @@ final class SideChannelListener implements SideChannel {
     }
 
     private void converse(ConnectionTable.Entry entry) {
-        try (ZmtpConnection connection = new ZmtpConnection(entry.socket(), MAX_MESSAGE_BYTES)) {
+        try (ZmtpConnection connection = new ZmtpConnection(entry.socket(), MAX_MESSAGE)) {
             connection.setDeadline(after(limits.greeting()));
             connection.open("ROUTER");
             entry.greeted();
+            SideChannelDesk.Session session = desk.connected();
             while (true) {
                 long deadline = after(limits.idle());
                 entry.setDeadline(deadline);
@@ -175,7 +158,7 @@ final class SideChannelListener implements SideChannel {
                     return;
                 }
                 entry.setDeadline(after(limits.answer()));
-                answer(connection, message);
+                answer(connection, session, message);
             }
         } catch (IOException | RuntimeException e) {
             LOG.log(
@@ -192,37 +175,20 @@ final class SideChannelListener implements SideChannel {
         return System.nanoTime() + limit.toNanos();
     }
 
-    private void answer(ZmtpConnection connection, List<byte[]> message) throws IOException {
-        byte[] answer;
-        try {
-            if (message.size() != 2 || message.getFirst().length != 0) {
-                throw new WireException(message.size() + " frames, or no empty delimiter");
-            }
-            answer = answer(message.get(1));
-        } catch (WireException e) {
+    private static void answer(
+            ZmtpConnection connection, SideChannelDesk.Session session, List<byte[]> message)
+            throws IOException {
+        if (message.size() != 2 || message.getFirst().length != 0) {
             LOG.log(
                     System.Logger.Level.DEBUG,
-                    "side channel: dropped a message: {0}",
-                    e.getMessage());
+                    "side channel: dropped a message of {0} frames, or without empty delimiter",
+                    message.size());
             return;
         }
-        byte[] timestamp = new WireWriter().float64(nanoClock.getAsLong() / 1e9).bytes();
-        connection.send(List.of(new byte[0], answer, timestamp));
-    }
-
-    private byte[] answer(byte[] question) {
-        HoldBook book = holds;
-        String requestId = book == null ? null : HoldQuestion.decode(question);
-        if (book != null && requestId != null) {
-            return book.answer(requestId);
+        SideChannel.Answer answer = session.answer(message.get(1));
+        if (answer != null) {
+            connection.send(List.of(new byte[0], answer.body(), answer.timestamp()));
         }
-        RankId rank = HandshakeRequest.decode(question);
-        Map<RankId, byte[]> served = payloads;
-        byte[] payload = served.get(rank);
-        return payload != null
-                ? payload
-                : HandshakePayload.refusal(
-                        served.isEmpty() ? "its KV cache is asleep" : "it has no " + rank);
     }
 
     private static void closeQuietly(AutoCloseable closeable) {

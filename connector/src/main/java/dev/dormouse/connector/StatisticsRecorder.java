@@ -10,8 +10,10 @@ final class StatisticsRecorder {
     private long failedHandshakes;
     private long failedNotifications;
     private long handshakes;
+    private long rehandshakes;
     private long registrations;
     private long expiredRequests;
+    private long revokedRequests;
     private long notificationsAfterExpiry;
     private long malformedNotifications;
 
@@ -31,8 +33,12 @@ final class StatisticsRecorder {
         failedNotifications++;
     }
 
-    void handshake() {
+    /** A peer was loaded; {@code again} if it had been before. */
+    void handshake(boolean again) {
         handshakes++;
+        if (again) {
+            rehandshakes++;
+        }
     }
 
     void registration() {
@@ -41,6 +47,10 @@ final class StatisticsRecorder {
 
     void expiredRequest() {
         expiredRequests++;
+    }
+
+    void revokedRequest() {
+        revokedRequests++;
     }
 
     void notificationAfterExpiry() {
@@ -60,8 +70,10 @@ final class StatisticsRecorder {
                         failedHandshakes,
                         failedNotifications,
                         handshakes,
+                        rehandshakes,
                         registrations,
                         expiredRequests,
+                        revokedRequests,
                         notificationsAfterExpiry,
                         malformedNotifications);
         transfers.clear();
@@ -69,8 +81,10 @@ final class StatisticsRecorder {
         failedHandshakes = 0;
         failedNotifications = 0;
         handshakes = 0;
+        rehandshakes = 0;
         registrations = 0;
         expiredRequests = 0;
+        revokedRequests = 0;
         notificationsAfterExpiry = 0;
         malformedNotifications = 0;
         return taken;

@@ -12,8 +12,10 @@ import java.util.List;
  * @param failedHandshakes handshakes that failed
  * @param failedNotifications messages that could not be sent
  * @param handshakes handshakes that succeeded
+ * @param rehandshakes those of them with a peer that had been loaded before
  * @param registrations times the KV cache was registered
  * @param expiredRequests held requests whose lease ran out
+ * @param revokedRequests held requests that were taken back from their readers, unread
  * @param notificationsAfterExpiry completions for requests that were not held any more
  * @param malformedNotifications messages that were dropped because they could not be understood
  */
@@ -23,13 +25,15 @@ public record TransferStatistics(
         long failedHandshakes,
         long failedNotifications,
         long handshakes,
+        long rehandshakes,
         long registrations,
         long expiredRequests,
+        long revokedRequests,
         long notificationsAfterExpiry,
         long malformedNotifications) {
     /** Nothing happened. */
     public static final TransferStatistics NONE =
-            new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 0);
+            new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /**
      * One successful read.
@@ -62,8 +66,10 @@ public record TransferStatistics(
                 failedHandshakes + other.failedHandshakes,
                 failedNotifications + other.failedNotifications,
                 handshakes + other.handshakes,
+                rehandshakes + other.rehandshakes,
                 registrations + other.registrations,
                 expiredRequests + other.expiredRequests,
+                revokedRequests + other.revokedRequests,
                 notificationsAfterExpiry + other.notificationsAfterExpiry,
                 malformedNotifications + other.malformedNotifications);
     }

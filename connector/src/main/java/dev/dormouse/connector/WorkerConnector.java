@@ -6,8 +6,8 @@ import java.time.Duration;
  * The connector's half that lives beside one rank's memory: registers it, loads peers, reads
  * blocks, and counts who has read from it.
  *
- * <p>Single-threaded: the rank's worker thread calls every method. Only {@link #releaseKvCaches}
- * waits.
+ * <p>Single-threaded: the rank's worker thread calls every method. Only {@link #prepareRelease} and
+ * {@link #releaseKvCaches} wait.
  */
 public interface WorkerConnector extends AutoCloseable {
     /** Registers the rank's KV cache. Called once, before {@link #start}. */
@@ -28,6 +28,15 @@ public interface WorkerConnector extends AutoCloseable {
 
     /** Drives transfers, handshakes and messages, and tells what ended since the last call. */
     WorkerReport poll();
+
+    /**
+     * Before any rank's pages go: waits until no read of this rank is in flight and no handshake is
+     * pending. Changes nothing, so that if one rank of an engine is not ready the others have
+     * nothing to undo.
+     *
+     * @throws ReleaseTimeoutException if something is still pending after {@code limit}
+     */
+    void prepareRelease(Duration limit);
 
     /**
      * Before the KV cache's pages go: waits until no read of this rank is in flight and no

@@ -15,6 +15,8 @@ import java.util.Set;
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable
  * @param abandonedReceiving requests whose read has failed, while a transfer may still write their
  *     blocks: they appear in {@code finishedReceiving} once none can
+ * @param revoked {@linkplain Revocation#id() revocations} that are obeyed: nothing reads or will
+ *     read through what they name
  * @param statistics counts and samples since the last report
  */
 public record WorkerReport(
@@ -23,14 +25,22 @@ public record WorkerReport(
         Set<String> finishedReceiving,
         Set<String> failedReceiving,
         Set<String> abandonedReceiving,
+        Set<String> revoked,
         TransferStatistics statistics) {
-    /** A report in which nothing was renewed and nothing abandoned. */
+    /** A report in which nothing was renewed, abandoned or revoked. */
     public WorkerReport(
             Set<String> finishedSending,
             Set<String> finishedReceiving,
             Set<String> failedReceiving,
             TransferStatistics statistics) {
-        this(finishedSending, Map.of(), finishedReceiving, failedReceiving, Set.of(), statistics);
+        this(
+                finishedSending,
+                Map.of(),
+                finishedReceiving,
+                failedReceiving,
+                Set.of(),
+                Set.of(),
+                statistics);
     }
 
     /** Copies the sets. */
@@ -40,6 +50,7 @@ public record WorkerReport(
         finishedReceiving = Set.copyOf(finishedReceiving);
         failedReceiving = Set.copyOf(failedReceiving);
         abandonedReceiving = Set.copyOf(abandonedReceiving);
+        revoked = Set.copyOf(revoked);
     }
 
     /** True if nothing ended and nothing was counted. */
@@ -48,6 +59,7 @@ public record WorkerReport(
                 && renewedSending.isEmpty()
                 && finishedReceiving.isEmpty()
                 && abandonedReceiving.isEmpty()
+                && revoked.isEmpty()
                 && statistics.isEmpty();
     }
 }

@@ -131,7 +131,7 @@ final class EpochPropertyTest {
 
         private void operate() {
             int which = random.nextInt(2);
-            switch (random.nextInt(faults ? 16 : 10)) {
+            switch (random.nextInt(faults ? 18 : 10)) {
                 case 0, 1, 2 -> prefill(which);
                 case 3, 4 -> {
                     if (!inTransit.isEmpty()) {
@@ -144,6 +144,7 @@ final class EpochPropertyTest {
                 case 9 -> readers.get(which).rank().transport().faults().setReadDelay(readDelay());
                 case 10 -> restart(which);
                 case 13 -> cycle(which);
+                case 14, 15 -> revoke(which);
                 case 11, 12 -> readers.get(which).rank().transport().faults().planRead(fault());
                 default -> world.elapse(Duration.ofSeconds(random.nextInt(20)));
             }
@@ -293,6 +294,9 @@ final class EpochPropertyTest {
                 assertThat(holder.scheduler().heldRequests()).isZero();
             }
             if (addressing == Addressing.VIRTUAL) { // as an engine does before its memory goes
+                if (random.nextBoolean()) {
+                    holder.scheduler().revoke();
+                }
                 for (int i = 0; i < 60 && holder.scheduler().heldRequests() > 0; i++) {
                     world.elapse(Duration.ofSeconds(random.nextInt(10)));
                     world.tick();
@@ -303,6 +307,22 @@ final class EpochPropertyTest {
             asleep.put(holder, true);
             set(holder).clear();
             held.remove(holder);
+        }
+
+        /** A holder takes everything back, and gives its blocks to others as soon as it may. */
+        private void revoke(int which) {
+            ModelEngine holder = holders.get(which);
+            if (isAsleep(holder)) {
+                return;
+            }
+            holder.scheduler().revoke();
+            for (int i = random.nextInt(20); i > 0; i--) {
+                world.tick();
+                freeWhatIsNotHeld();
+                check(0);
+                check(1);
+            }
+            holder.publish();
         }
 
         private void sleepReader(int which) {

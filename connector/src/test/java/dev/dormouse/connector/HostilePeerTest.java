@@ -131,11 +131,7 @@ final class HostilePeerTest {
                         world.config("E").build(),
                         0,
                         failing(d.rank().transport(), "read", new ArithmeticException("injected")),
-                        new PullWorker.Surroundings(
-                                world::nanoTime,
-                                world::tick,
-                                world.sideChannels(),
-                                world.handshakes()),
+                        world.surroundings(),
                         () -> {});
         worker.registerKvCaches(d.rank().regions());
         RemoteSource source = RemoteHandOver.read(p.prefill("p1", 4, new int[] {0}, 1)).source();
@@ -171,11 +167,7 @@ final class HostilePeerTest {
                         world.config("E").build(),
                         0,
                         failing(d.rank().transport(), "messages", failures),
-                        new PullWorker.Surroundings(
-                                world::nanoTime,
-                                world::tick,
-                                world.sideChannels(),
-                                world.handshakes()),
+                        world.surroundings(),
                         () -> {});
         worker.registerKvCaches(d.rank().regions());
         worker.start(new ConnectorStep(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0));
@@ -192,10 +184,8 @@ final class HostilePeerTest {
                         world.config("E").build(),
                         0,
                         d.rank().transport(),
-                        new PullWorker.Surroundings(
+                        world.surroundings(
                                 world::nanoTime,
-                                world::tick,
-                                world.sideChannels(),
                                 (address, _) -> {
                                     throw new IllegalStateException("injected at " + address);
                                 }),

@@ -13,7 +13,9 @@ import org.junit.jupiter.api.Test;
 final class KvTransferParamsTest {
     private final PullScheduler scheduler =
             new PullScheduler(
-                    Params.config("E").build(), 0, () -> 0, new ModelSideChannels(() -> 0)::open);
+                    Params.config("E").build(),
+                    new ModelSideChannels().surroundings(() -> 0, 0),
+                    () -> {});
 
     @Test
     void parametersThatCannotBeUnderstoodAskForNoReadAndSayWhy() {

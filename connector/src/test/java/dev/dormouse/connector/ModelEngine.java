@@ -43,15 +43,7 @@ final class ModelEngine {
             transport = world.fabric().open(world.nextAgentName(), memory);
             worker =
                     new PullWorker(
-                            config,
-                            tpRank,
-                            transport,
-                            new PullWorker.Surroundings(
-                                    nanoClock,
-                                    world::tick,
-                                    world.sideChannels().client(nanoClock),
-                                    world.handshakes()),
-                            () -> {});
+                            config, tpRank, transport, world.surroundings(nanoClock), () -> {});
         }
 
         ModelTransport transport() {
@@ -110,12 +102,7 @@ final class ModelEngine {
         LongSupplier nanoClock = () -> world.nanoTime() + ahead.toNanos();
         this.world = world;
         this.config = config;
-        this.scheduler =
-                new PullScheduler(
-                        config,
-                        0,
-                        nanoClock,
-                        address -> world.sideChannels().open(address, nanoClock));
+        this.scheduler = new PullScheduler(config, world.surroundings(nanoClock), () -> {});
         for (int rank = 0; rank < config.tpSize(); rank++) {
             ranks.add(new Rank(world, config, rank, nanoClock));
         }

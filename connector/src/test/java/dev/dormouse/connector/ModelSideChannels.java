@@ -1,38 +1,30 @@
 package dev.dormouse.connector;
 
+import java.io.IOException;
+import java.net.ConnectException;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.LongSupplier;
 
 /** All side channels of a model world, without sockets. */
-final class ModelSideChannels implements HandshakeClient {
-    private final Map<SideChannelAddress, Map<RankId, byte[]>> served = new HashMap<>();
-    private final Map<SideChannelAddress, LongSupplier> clocks = new HashMap<>();
-    private final Map<SideChannelAddress, HoldBook> books = new HashMap<>();
-    private final LongSupplier worldClock;
+final class ModelSideChannels {
+    private final Map<SideChannelAddress, SideChannelDesk> desks = new HashMap<>();
+    private final Set<SideChannelAddress> deaf = new HashSet<>();
     private int holdQuestions;
+    private int revocationQuestions;
     private int nextPort = 40_000;
     private int fetches;
 
-    ModelSideChannels(LongSupplier worldClock) {
-        this.worldClock = worldClock;
-    }
-
-    SideChannel open(SideChannelAddress wanted) {
-        return open(wanted, worldClock);
-    }
-
-    /** Opens one whose engine has a clock of its own. */
-    SideChannel open(SideChannelAddress wanted, LongSupplier clock) {
+    SideChannel open(SideChannelAddress wanted, SideChannelDesk desk) {
         SideChannelAddress address =
                 new SideChannelAddress(
                         wanted.host(), wanted.port() == 0 ? nextPort++ : wanted.port());
-        if (served.putIfAbsent(address, Map.of()) != null) {
+        if (desks.putIfAbsent(address, desk) != null) {
             throw new SideChannelException("taken: " + address, new IllegalStateException());
         }
-        clocks.put(address, clock);
         return new SideChannel() {
             @Override
             public int port() {
@@ -40,24 +32,19 @@ final class ModelSideChannels implements HandshakeClient {
             }
 
             @Override
-            public void serve(Map<RankId, byte[]> payloads) {
-                served.put(address, Map.copyOf(payloads));
-            }
-
-            @Override
-            public void answerHolds(HoldBook book) {
-                books.put(address, book);
-            }
-
-            @Override
             public void close() {
-                served.remove(address);
-                books.remove(address);
+                desks.remove(address, desk);
             }
         };
     }
 
-    /** How often a side channel was asked. */
+    /** What a connector works with that needs these side channels only. */
+    Surroundings surroundings(LongSupplier nanoClock, long epochBase) {
+        return new Surroundings(
+                nanoClock, epochBase, this::open, this::dial, new ModelExecutor(), () -> {});
+    }
+
+    /** How often a side channel was asked for payloads. */
     int fetches() {
         return fetches;
     }
@@ -67,14 +54,29 @@ final class ModelSideChannels implements HandshakeClient {
         return holdQuestions;
     }
 
+    /** How often a reader was told of a revocation. */
+    int revocationQuestions() {
+        return revocationQuestions;
+    }
+
+    /** Nobody reaches an address any more, or again. */
+    void setDeaf(SideChannelAddress address, boolean value) {
+        if (value) {
+            deaf.add(address);
+        } else {
+            deaf.remove(address);
+        }
+    }
+
     /** Lets an address answer whatever a test wants. */
     void serve(SideChannelAddress address, Map<RankId, byte[]> payloads) {
-        served.put(address, Map.copyOf(payloads));
+        desks.computeIfAbsent(address, _ -> desk()).serve(epoch(payloads), payloads);
     }
 
     /** What an address serves. */
     Map<RankId, byte[]> served(SideChannelAddress address) {
-        return served.getOrDefault(address, Map.of());
+        SideChannelDesk desk = desks.get(address);
+        return desk == null ? Map.of() : desk.payloads();
     }
 
     /** Takes from what an address serves the keys that vLLM does not know. */
@@ -96,50 +98,50 @@ final class ModelSideChannels implements HandshakeClient {
         serve(address, plain);
     }
 
-    @Override
-    public HandshakeAnswers ask(
-            SideChannelAddress address,
-            List<RankId> ranks,
-            List<String> requestIds,
-            Duration limit) {
-        return ask(address, ranks, requestIds, worldClock);
+    SideChannel.Conversation dial(SideChannelAddress address, Duration limit) throws IOException {
+        fetches++; // as long as it is not known to be about something else
+        SideChannelDesk desk = desks.get(address);
+        if (desk == null || deaf.contains(address)) {
+            throw new ConnectException("connection refused");
+        }
+        SideChannelDesk.Session session = desk.connected();
+        return new SideChannel.Conversation() {
+            @Override
+            public SideChannel.Answer ask(byte[] question) throws IOException {
+                count(question);
+                SideChannel.Answer answer = session.answer(question);
+                if (answer == null) {
+                    throw new IOException("no answer within " + limit);
+                }
+                return answer;
+            }
+
+            @Override
+            public void close() {}
+        };
     }
 
-    /** The asking end of an engine with a clock of its own. */
-    HandshakeClient client(LongSupplier clock) {
-        return (address, ranks, requestIds, _) -> ask(address, ranks, requestIds, clock);
+    private void count(byte[] question) {
+        if (HoldQuestion.decode(question) != null) {
+            holdQuestions++;
+        } else if (Revocation.decode(question) != null) {
+            revocationQuestions++;
+            fetches--;
+        }
     }
 
-    private HandshakeAnswers ask(
-            SideChannelAddress address,
-            List<RankId> ranks,
-            List<String> requestIds,
-            LongSupplier clock) {
-        fetches++;
-        Map<RankId, byte[]> payloads = served.get(address);
-        if (payloads == null) {
-            throw new ConnectorException("handshake with " + address + ": connection refused");
-        }
-        HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
-        byte[] timestamp =
-                new WireWriter()
-                        .float64(clocks.getOrDefault(address, worldClock).getAsLong() / 1e9)
-                        .bytes();
-        long nowNanos = clock.getAsLong();
-        for (RankId rank : ranks) {
-            answers.addPayload(
-                    payloads.getOrDefault(rank, HandshakePayload.refusal("its KV cache is asleep")),
-                    timestamp,
-                    nowNanos,
-                    nowNanos);
-        }
-        HoldBook book = books.get(address);
-        if (book != null && answers.takesHoldQuestions()) {
-            for (String id : requestIds) {
-                holdQuestions++;
-                answers.addHold(id, book.answer(id), nowNanos);
+    private static SideChannelDesk desk() {
+        return new SideChannelDesk("nobody", () -> 0, new HoldBook("nobody", () -> 0));
+    }
+
+    private static long epoch(Map<RankId, byte[]> payloads) {
+        for (byte[] payload : payloads.values()) {
+            try {
+                return HandshakePayload.decode(payload).epoch();
+            } catch (WireException hostile) {
+                assert hostile.getMessage() != null;
             }
         }
-        return answers.answers();
+        return 0;
     }
 }

@@ -5,6 +5,7 @@ import dev.dormouse.testkit.ModelFabric;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 /**
  * Engines, their network and their clock, all on the test's thread: the connector's production code
@@ -15,7 +16,7 @@ final class ModelWorld {
     private static final int MAX_TICKS = 2_000;
 
     private final ModelFabric fabric;
-    private final ModelSideChannels sideChannels = new ModelSideChannels(this::nanoTime);
+    private final ModelSideChannels sideChannels = new ModelSideChannels();
     private final ModelExecutor handshakes = new ModelExecutor();
     private final List<ModelEngine> engines = new ArrayList<>();
     private long nowNanos = 1_000_000_000L;
@@ -44,6 +45,21 @@ final class ModelWorld {
 
     ModelExecutor handshakes() {
         return handshakes;
+    }
+
+    /** What a connector on the world's clock works with. */
+    Surroundings surroundings() {
+        return surroundings(this::nanoTime);
+    }
+
+    /** What a connector with a clock of its own works with. */
+    Surroundings surroundings(LongSupplier nanoClock) {
+        return surroundings(nanoClock, handshakes);
+    }
+
+    Surroundings surroundings(LongSupplier nanoClock, HandshakeThreads threads) {
+        return new Surroundings(
+                nanoClock, 0, sideChannels::open, sideChannels::dial, threads, this::tick);
     }
 
     String nextAgentName() {

@@ -86,7 +86,8 @@ final class PeerPolicyTest {
             assertThatExceptionOfType(ConnectorException.class)
                     .isThrownBy(
                             () ->
-                                    client.ask(
+                                    ask(
+                                                    client,
                                                     address,
                                                     List.of(RANK),
                                                     List.of(),
@@ -125,7 +126,8 @@ final class PeerPolicyTest {
             assertThatExceptionOfType(ConnectorException.class)
                     .isThrownBy(
                             () ->
-                                    client.ask(
+                                    ask(
+                                                    client,
                                                     address,
                                                     List.of(RANK),
                                                     List.of(),
@@ -136,7 +138,8 @@ final class PeerPolicyTest {
             assertThatExceptionOfType(ConnectorException.class)
                     .isThrownBy(
                             () ->
-                                    client.ask(
+                                    ask(
+                                                    client,
                                                     address,
                                                     List.of(RANK),
                                                     List.of(),
@@ -165,5 +168,15 @@ final class PeerPolicyTest {
     private static @Nullable String refusal(
             PeerPolicy policy, String host, int port, String resolved) {
         return policy.refusal(new SideChannelAddress(host, port), InetAddress.ofLiteral(resolved));
+    }
+
+    private static HandshakeAnswers ask(
+            SideChannelClient client,
+            SideChannelAddress address,
+            List<RankId> ranks,
+            List<String> requestIds,
+            Duration limit) {
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(address, ranks, requestIds, null, limit);
     }
 }

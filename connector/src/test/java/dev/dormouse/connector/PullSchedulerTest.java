@@ -20,9 +20,12 @@ final class PullSchedulerTest {
     private static final TransferStatistics NONE = TransferStatistics.NONE;
 
     private long nowNanos = 10_000_000_000L;
-    private final ModelSideChannels sideChannels = new ModelSideChannels(() -> 0);
+    private final ModelSideChannels sideChannels = new ModelSideChannels();
     private final PullScheduler scheduler =
-            new PullScheduler(Params.config("E").build(), 0, () -> nowNanos, sideChannels::open);
+            new PullScheduler(
+                    Params.config("E").build(),
+                    sideChannels.surroundings(() -> nowNanos, 0),
+                    () -> {});
 
     @Test
     void aFinishedPrefillReturnsAllParametersOfTheProtocol() {
@@ -275,7 +278,9 @@ final class PullSchedulerTest {
                 List.of(Duration.ofNanos(1), Duration.ofMillis(600), Duration.ofSeconds(1))) {
             ConnectorConfig config = Params.config("S").leaseDuration(lease).build();
             assertThat(config.leaseExtension()).isLessThan(lease);
-            PullScheduler brief = new PullScheduler(config, 0, () -> nowNanos, sideChannels::open);
+            PullScheduler brief =
+                    new PullScheduler(
+                            config, sideChannels.surroundings(() -> nowNanos, 0), () -> {});
             brief.onArrival(new ConnectorRequest("d1", 10, Params.remote(_ -> {})));
             assertThat(brief.step().heartbeats()).hasSize(1);
             nowNanos += lease.toNanos();
@@ -289,9 +294,8 @@ final class PullSchedulerTest {
         PullScheduler wide =
                 new PullScheduler(
                         Params.config("E").tpSize(2).build(),
-                        0,
-                        () -> nowNanos,
-                        sideChannels::open);
+                        sideChannels.surroundings(() -> nowNanos, 0),
+                        () -> {});
         assertThat(wide.epoch()).isZero();
         assertThat(wide.sideChannelPort()).isZero();
         for (int epoch = 1; epoch < 4; epoch++) {
@@ -321,9 +325,8 @@ final class PullSchedulerTest {
         PullScheduler wide =
                 new PullScheduler(
                         Params.config("E").tpSize(2).build(),
-                        0,
-                        () -> nowNanos,
-                        sideChannels::open);
+                        sideChannels.surroundings(() -> nowNanos, 0),
+                        () -> {});
         for (List<RankPayload> bad :
                 List.of(
                         List.<RankPayload>of(),
@@ -341,15 +344,13 @@ final class PullSchedulerTest {
         PullScheduler first =
                 new PullScheduler(
                         Params.config("A").sideChannelPort(5600).build(),
-                        0,
-                        () -> nowNanos,
-                        sideChannels::open);
+                        sideChannels.surroundings(() -> nowNanos, 0),
+                        () -> {});
         PullScheduler second =
                 new PullScheduler(
                         Params.config("B").sideChannelPort(5600).build(),
-                        0,
-                        () -> nowNanos,
-                        sideChannels::open);
+                        sideChannels.surroundings(() -> nowNanos, 0),
+                        () -> {});
         first.publish(List.of(payload("A", 0)));
         assertThatExceptionOfType(SideChannelException.class)
                 .isThrownBy(() -> second.publish(List.of(payload("B", 0))));

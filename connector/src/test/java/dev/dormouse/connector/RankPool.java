@@ -38,17 +38,7 @@ final class RankPool {
             regionBytes = (long) BLOCKS * (pool.blockBytes() + PADDING_BYTES);
             base = memory.allocate(LAYERS * regionBytes);
             transport = world.fabric().open(world.nextAgentName(), memory);
-            worker =
-                    new PullWorker(
-                            pool.config,
-                            tpRank,
-                            transport,
-                            new PullWorker.Surroundings(
-                                    world::nanoTime,
-                                    () -> {},
-                                    world.sideChannels(),
-                                    world.handshakes()),
-                            () -> {});
+            worker = new PullWorker(pool.config, tpRank, transport, world.surroundings(), () -> {});
         }
     }
 
@@ -78,7 +68,7 @@ final class RankPool {
                         .sideChannelPort(0)
                         .tpSize(tpSize)
                         .build();
-        scheduler = new PullScheduler(config, 0, world::nanoTime, world.sideChannels()::open);
+        scheduler = new PullScheduler(config, world.surroundings(), () -> {});
         for (int rank = 0; rank < tpSize; rank++) {
             ranks.add(new Rank(world, this, rank));
         }

@@ -53,6 +53,7 @@ final class RankReportsTest {
                         Set.of(),
                         Set.of(),
                         Set.of("r"),
+                        Set.of(),
                         TransferStatistics.NONE);
         WorkerReport merged = reports.merge(List.of(EMPTY, abandoned));
         assertThat(merged.abandonedReceiving()).containsExactly("r");
@@ -83,6 +84,7 @@ final class RankReportsTest {
                 Set.of(),
                 Set.of(),
                 Set.of(),
+                Set.of(),
                 TransferStatistics.NONE);
     }
 
@@ -90,12 +92,13 @@ final class RankReportsTest {
     void statisticsAreSummedAtOnce() {
         TransferStatistics.TransferSample sample =
                 new TransferStatistics.TransferSample(0.5, 0.1, 100, 2);
-        TransferStatistics one = new TransferStatistics(List.of(sample), 1, 2, 3, 4, 5, 6, 7, 8);
+        TransferStatistics one =
+                new TransferStatistics(List.of(sample), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
         WorkerReport report = new WorkerReport(Set.of(), Set.of(), Set.of(), one);
         assertThat(new RankReports(2).merge(List.of(report, report)).statistics())
                 .isEqualTo(
                         new TransferStatistics(
-                                List.of(sample, sample), 2, 4, 6, 8, 10, 12, 14, 16));
+                                List.of(sample, sample), 2, 4, 6, 8, 10, 12, 14, 16, 18, 20));
     }
 
     @Test

@@ -333,17 +333,16 @@ final class ReadDeadlineTest {
     @Test
     void aProcessesEpochsAreAboveThoseOfItsPredecessor() {
         Instant start = Instant.parse("2026-01-01T00:00:00Z");
-        long base = PullConnector.epochBase(start);
-        assertThat(PullConnector.epochBase(start.plusSeconds(1))).isGreaterThan(base + 1_000_000);
+        long base = Surroundings.epochBase(start);
+        assertThat(Surroundings.epochBase(start.plusSeconds(1))).isGreaterThan(base + 1_000_000);
         assertThat((long) (double) base).as("exact in JSON").isEqualTo(base);
-        assertThat(PullConnector.epochBase(Instant.parse("2200-01-01T00:00:00Z")))
+        assertThat(Surroundings.epochBase(Instant.parse("2200-01-01T00:00:00Z")))
                 .isLessThan(1L << 53);
         PullScheduler scheduler =
                 new PullScheduler(
                         Params.config("E").build(),
-                        base,
-                        () -> 0,
-                        new ModelSideChannels(() -> 0)::open);
+                        new ModelSideChannels().surroundings(() -> 0, base),
+                        () -> {});
         scheduler.publish(List.of(asE()));
         assertThat(scheduler.epoch()).isEqualTo(base + 1);
     }

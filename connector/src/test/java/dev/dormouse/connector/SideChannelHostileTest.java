@@ -31,6 +31,10 @@ final class SideChannelHostileTest {
     private final List<Socket> sockets = new ArrayList<>();
     private final SideChannelClient client = new SideChannelClient(PeerPolicy.ANY);
     private final AtomicInteger brokenAccepts = new AtomicInteger();
+    private static final long EPOCH = 1;
+
+    private final SideChannelDesk desk =
+            new SideChannelDesk("i", System::nanoTime, new HoldBook("i", System::nanoTime));
     private SideChannelListener listener = open(256, Duration.ofSeconds(30));
 
     @AfterEach
@@ -46,7 +50,7 @@ final class SideChannelHostileTest {
     void anAnswerThatNobodyReadsEndsAtItsLimit() throws IOException {
         reopen(256, Duration.ofSeconds(30));
         byte[] large = new byte[HandshakePayload.MAX_BYTES - 100];
-        listener.serve(Map.of(RANK, large));
+        desk.serve(EPOCH, Map.of(RANK, large));
         Socket deaf = new Socket();
         sockets.add(deaf);
         deaf.setReceiveBufferSize(4_096);
@@ -56,14 +60,14 @@ final class SideChannelHostileTest {
         connection.open("DEALER");
         connection.send(List.of(new byte[0], HandshakeRequest.encode(RANK)));
         Await.until("the end of the connection", () -> listener.connections() == 0);
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(large);
     }
 
     @Test
     void aFloodFromOneAddressEvictsItsOwnConnectionsOnly() throws IOException {
         reopen(32, Duration.ofSeconds(30));
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         try (Socket honest = connect("127.0.0.2")) {
             for (int i = 0; i < 200; i++) {
                 connect("127.0.0.1");
@@ -83,7 +87,7 @@ final class SideChannelHostileTest {
     @Test
     void whoHasGreetedOutlivesWhoHasNot() throws IOException {
         reopen(8, Duration.ofSeconds(30));
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         ZmtpConnection greeted = new ZmtpConnection(connect("127.0.0.1"), 2_000);
         greeted.setDeadline(System.nanoTime() + LIMIT.toNanos());
         greeted.open("DEALER");
@@ -112,11 +116,9 @@ final class SideChannelHostileTest {
                 };
         failing.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         listener.close();
-        listener =
-                new SideChannelListener(
-                        failing, System::nanoTime, SideChannelListener.Limits.DEFAULT);
-        listener.serve(Map.of(RANK, PAYLOAD));
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        listener = new SideChannelListener(failing, desk, SideChannelListener.Limits.DEFAULT);
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
+        assertThat(ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
         assertThat(brokenAccepts).hasValueGreaterThan(3);
     }
@@ -124,7 +126,7 @@ final class SideChannelHostileTest {
     @Test
     void drippingAndManyConnectionsAreBoundedAndEnd() throws IOException {
         reopen(64, SHORT);
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         List<Socket> dripping = new ArrayList<>();
         for (int i = 0; i < 1_000; i++) {
             Socket socket = connect("127.0.0.1");
@@ -144,13 +146,13 @@ final class SideChannelHostileTest {
                     return listener.connections() == 0;
                 },
                 listener::connections);
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
     }
 
     @Test
     void noRequestEndsTheListener() {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         Seeded.forAll(
                 120,
                 random -> {
@@ -173,7 +175,7 @@ final class SideChannelHostileTest {
                         assertThat(closedByTheListener).isNotNull();
                     }
                 });
-        assertThat(client.ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address(), List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
     }
 
@@ -192,7 +194,7 @@ final class SideChannelHostileTest {
                                 new SideChannelAddress("127.0.0.1", server.getLocalPort());
                         try {
                             for (byte[] answer :
-                                    client.ask(peer, List.of(RANK), List.of(), SHORT).payloads()) {
+                                    ask(peer, List.of(RANK), List.of(), SHORT).payloads()) {
                                 assertThat(answer.length)
                                         .isLessThanOrEqualTo(HandshakePayload.MAX_BYTES);
                             }
@@ -241,11 +243,17 @@ final class SideChannelHostileTest {
         listener = open(connections, greeting);
     }
 
-    private static SideChannelListener open(int connections, Duration greeting) {
+    private SideChannelListener open(int connections, Duration greeting) {
         return new SideChannelListener(
                 SideChannelListener.bind(new SideChannelAddress("127.0.0.1", 0)),
-                System::nanoTime,
+                desk,
                 new SideChannelListener.Limits(connections, greeting, greeting, SHORT));
+    }
+
+    private HandshakeAnswers ask(
+            SideChannelAddress peer, List<RankId> ranks, List<String> requestIds, Duration limit) {
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(peer, ranks, requestIds, null, limit);
     }
 
     private SideChannelAddress address() {

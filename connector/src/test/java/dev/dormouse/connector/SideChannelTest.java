@@ -14,10 +14,12 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -28,9 +30,14 @@ final class SideChannelTest {
     private static final byte[] PAYLOAD =
             new HandshakePayload("0".repeat(64), new byte[1000], 3, "i").encode();
 
+    private static final long EPOCH = 3;
+    private static final Subscription.Reader READER =
+            new Subscription.Reader("D", "di", new SideChannelAddress("127.0.0.1", 5600));
+
+    private final HoldBook holds = new HoldBook("i", SideChannelTest::clock);
+    private final SideChannelDesk desk = new SideChannelDesk("i", SideChannelTest::clock, holds);
     private final SideChannelListener listener =
-            new SideChannelListener(
-                    new SideChannelAddress("127.0.0.1", 0), () -> 12_345_500_000_000L);
+            new SideChannelListener(new SideChannelAddress("127.0.0.1", 0), desk);
     private final SideChannelAddress address = new SideChannelAddress("127.0.0.1", listener.port());
     private final SideChannelClient client = new SideChannelClient(PeerPolicy.ANY);
 
@@ -44,41 +51,39 @@ final class SideChannelTest {
     @Test
     void eachRankGetsItsPayload() {
         RankId other = new RankId(0, 1);
-        listener.serve(Map.of(RANK, PAYLOAD, other, new byte[] {1}));
-        assertThat(client.ask(address, List.of(other, RANK), List.of(), LIMIT).payloads())
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD, other, new byte[] {1}));
+        assertThat(ask(address, List.of(other, RANK), List.of(), LIMIT).payloads())
                 .containsExactly(new byte[] {1}, PAYLOAD);
     }
 
     @Test
     void theReplyHasExactlyPayloadAndTimestamp() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         assertThat(ask(List.of(new byte[0], HandshakeRequest.encode(RANK))))
                 .containsExactly(new byte[0], PAYLOAD, new WireWriter().float64(12_345.5).bytes());
     }
 
     @Test
     void newPayloadsAreServedAtOnceAndWithdrawnOnesAreRefusedAtOnce() {
-        byte[] refusal = client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst();
+        byte[] refusal = ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("asleep");
         for (byte generation = 1; generation < 20; generation++) {
-            listener.serve(Map.of(RANK, new byte[] {generation}));
-            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+            desk.serve(EPOCH, Map.of(RANK, new byte[] {generation}));
+            assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                     .containsExactly(generation);
         }
-        listener.serve(Map.of());
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        desk.serve(EPOCH, Map.of());
+        assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(refusal);
     }
 
     @Test
     void anUnknownRankIsRefusedAtOnce() {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] refusal =
-                client.ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT)
-                        .payloads()
-                        .getFirst();
+                ask(address, List.of(new RankId(0, 7)), List.of(), LIMIT).payloads().getFirst();
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HandshakePayload.decode(refusal))
                 .withMessageContaining("tpRank=7");
@@ -86,12 +91,12 @@ final class SideChannelTest {
 
     @Test
     void connectionsAreBoundedAndTheOldestGoesFirst() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         List<Socket> idle = new ArrayList<>();
         for (int i = 0; i < 300; i++) {
             idle.add(new Socket(InetAddress.getLoopbackAddress(), listener.port()));
         }
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
         Socket oldest = idle.getFirst();
         oldest.setSoTimeout(3_000); // idle ones would go after five seconds
@@ -103,7 +108,7 @@ final class SideChannelTest {
 
     @Test
     void malformedMessagesAreDroppedAndTheConnectionLives() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] good = HandshakeRequest.encode(RANK);
         byte[] constant = "get_meta_msg".getBytes(UTF_8);
         byte[] empty = {};
@@ -140,7 +145,7 @@ final class SideChannelTest {
 
     @Test
     void anOversizedMessageEndsItsConnectionOnly() throws IOException {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         try (ZmtpConnection connection = connect()) {
             connection.send(List.of(new byte[0], new byte[100_000]));
             assertThatThrownBy(
@@ -151,13 +156,13 @@ final class SideChannelTest {
                             })
                     .isInstanceOf(IOException.class);
         }
-        assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+        assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                 .isEqualTo(PAYLOAD);
     }
 
     @Test
     void randomBytesOnThePortDoNotEndTheListener() {
-        listener.serve(Map.of(RANK, PAYLOAD));
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] greeting = new byte[64];
         greeting[0] = (byte) 0xff;
         greeting[9] = 0x7f;
@@ -191,7 +196,7 @@ final class SideChannelTest {
             assertThat(closedByTheListener).isNotNull();
         }
         for (int i = 0; i < 3; i++) {
-            assertThat(client.ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
+            assertThat(ask(address, List.of(RANK), List.of(), LIMIT).payloads().getFirst())
                     .isEqualTo(PAYLOAD);
         }
     }
@@ -200,7 +205,7 @@ final class SideChannelTest {
     void aSecondListenerOnThePortIsRefusedWithHostPortAndSetting() {
         SideChannelAddress taken = new SideChannelAddress("localhost", listener.port());
         assertThatExceptionOfType(SideChannelException.class)
-                .isThrownBy(() -> new SideChannelListener(taken, System::nanoTime))
+                .isThrownBy(() -> new SideChannelListener(taken, desk))
                 .withMessageContaining("localhost:" + listener.port())
                 .withMessageContaining("--side-channel-port");
     }
@@ -210,9 +215,7 @@ final class SideChannelTest {
         for (String host : List.of("192.0.2.1", "no-such-host.invalid")) {
             assertThatExceptionOfType(SideChannelException.class)
                     .isThrownBy(
-                            () ->
-                                    new SideChannelListener(
-                                            new SideChannelAddress(host, 0), System::nanoTime))
+                            () -> new SideChannelListener(new SideChannelAddress(host, 0), desk))
                     .withMessageContaining(host)
                     .withMessageContaining("--side-channel-host");
         }
@@ -221,7 +224,7 @@ final class SideChannelTest {
     @Test
     void closingFreesThePort() throws IOException {
         int port = listener.port();
-        client.ask(address, List.of(RANK), List.of(), LIMIT).payloads();
+        ask(address, List.of(RANK), List.of(), LIMIT).payloads();
         listener.close();
         try (ServerSocket socket = new ServerSocket()) {
             socket.setReuseAddress(true);
@@ -237,11 +240,7 @@ final class SideChannelTest {
             assertThatExceptionOfType(ConnectorException.class)
                     .isThrownBy(
                             () ->
-                                    client.ask(
-                                                    peer,
-                                                    List.of(RANK),
-                                                    List.of(),
-                                                    Duration.ofMillis(150))
+                                    ask(peer, List.of(RANK), List.of(), Duration.ofMillis(150))
                                             .payloads())
                     .withMessageContaining(peer.toString())
                     .withMessageContaining("PT0.15S");
@@ -262,7 +261,7 @@ final class SideChannelTest {
                 assertThatExceptionOfType(WireException.class)
                         .isThrownBy(
                                 () ->
-                                        client.ask(peer.address(), List.of(RANK), List.of(), LIMIT)
+                                        ask(peer.address(), List.of(RANK), List.of(), LIMIT)
                                                 .payloads())
                         .withMessageContaining("handshake reply");
             }
@@ -271,14 +270,11 @@ final class SideChannelTest {
 
     @Test
     void questionsAboutRequestsAreAnsweredOnTheSameConnection() {
-        HoldBook book = new HoldBook("i", () -> 12_345_500_000_000L);
-        book.begin(3);
-        book.hold("held", 12_345_500_000_000L + Duration.ofSeconds(10).toNanos());
-        listener.serve(Map.of(RANK, PAYLOAD));
-        listener.answerHolds(book);
+        holds.begin(3);
+        holds.hold("held", 12_345_500_000_000L + Duration.ofSeconds(10).toNanos());
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         long before = System.nanoTime();
-        HandshakeAnswers answers =
-                client.ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
+        HandshakeAnswers answers = ask(address, List.of(RANK), List.of("held", "not:held"), LIMIT);
         HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
         HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
         assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
@@ -294,8 +290,8 @@ final class SideChannelTest {
     @Test
     void aPeerThatTellsNoInstanceIsNeverAskedAboutRequests() {
         byte[] vllms = new HandshakePayload("0".repeat(64), new byte[10], 0, null).encode();
-        listener.serve(Map.of(RANK, vllms));
-        HandshakeAnswers answers = client.ask(address, List.of(RANK), List.of("r"), LIMIT);
+        desk.serve(EPOCH, Map.of(RANK, vllms));
+        HandshakeAnswers answers = ask(address, List.of(RANK), List.of("r"), LIMIT);
         assertThat(answers.holds()).isEmpty();
         assertThat(answers.payloads()).containsExactly(vllms);
     }
@@ -313,7 +309,7 @@ final class SideChannelTest {
                 assertThatExceptionOfType(WireException.class)
                         .isThrownBy(
                                 () ->
-                                        client.ask(peer.address(), List.of(RANK), List.of(), LIMIT)
+                                        ask(peer.address(), List.of(RANK), List.of(), LIMIT)
                                                 .payloads())
                         .withMessageContaining("timestamp");
             }
@@ -338,6 +334,99 @@ final class SideChannelTest {
     }
 
     @Test
+    void aReaderSubscribesOnTheConnectionOnWhichItWasGivenThePayloads() {
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
+        ask(address, List.of(RANK), List.of(), LIMIT);
+        assertThat(desk.anonymousReaders()).isEqualTo(1);
+        HandshakeAnswers _ =
+                new HandshakeClient(client, System::nanoTime)
+                        .ask(address, List.of(RANK), List.of(), READER, LIMIT);
+        assertThat(desk.readers()).containsExactly(READER);
+        assertThat(desk.anonymousReaders()).isEqualTo(1);
+    }
+
+    @Test
+    void aHandshakeThatNeverSubscribesToWhatIsServedFails() {
+        desk.serve(EPOCH + 1, Map.of(RANK, PAYLOAD)); // which says that it is of EPOCH
+        HandshakeClient asking = new HandshakeClient(client, System::nanoTime);
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> asking.ask(address, List.of(RANK), List.of(), READER, LIMIT))
+                .withMessageContaining("published anew");
+        assertThat(desk.readers()).isEmpty();
+    }
+
+    @Test
+    void aRevocationIsAnsweredWhenTheRanksAreDone() throws IOException {
+        Revocation revocation = new Revocation("P", "pi", 5, 99);
+        assertThat(revoke(revocation).done()).isFalse();
+        assertThat(desk.revocations().take()).containsExactly(revocation);
+        assertThat(revoke(revocation).done()).isFalse();
+        desk.revocations().done(Set.of(revocation.id()));
+        assertThat(revoke(revocation)).isEqualTo(new Revocation.Reply("i", true));
+        assertThat(revoke(new Revocation("P", "pi", 5, 100)).done()).isFalse();
+    }
+
+    private Revocation.Reply revoke(Revocation revocation) throws IOException {
+        try (SideChannel.Conversation conversation = client.dial(address, LIMIT)) {
+            return Revocation.reply(conversation.ask(revocation.encode()).body());
+        }
+    }
+
+    @Test
+    void damagedQuestionsAndAnswersOfRevocationsAreRefusedOrMeanWhatTheySay() {
+        byte[][] good = {
+            new Subscription(READER, 7).encode(),
+            Subscription.answer(true),
+            new Revocation("P", "pi", 7, 1).encode(),
+            Revocation.answer("i", true)
+        };
+        Seeded.forAll(
+                1_000,
+                random -> {
+                    int which = random.nextInt(good.length);
+                    byte[] bytes = good[which].clone();
+                    if (random.nextInt(4) == 0) {
+                        bytes = Arrays.copyOf(bytes, random.nextInt(2 * bytes.length));
+                    } else {
+                        bytes[random.nextInt(bytes.length)] ^= (byte) (1 << random.nextInt(8));
+                    }
+                    try {
+                        switch (which) {
+                            case 0 -> Subscription.decode(bytes);
+                            case 1 -> Subscription.isAccepted(bytes);
+                            case 2 -> Revocation.decode(bytes);
+                            default -> Revocation.reply(bytes);
+                        }
+                    } catch (WireException e) {
+                        assertThat(e).hasMessageStartingWith("decode ");
+                    }
+                });
+    }
+
+    @Test
+    void aSubscriptionNamesSomebodyWhoCanBeReached() {
+        for (String host : List.of("0.0.0.0", "::", "*")) {
+            byte[] bytes =
+                    new WireWriter()
+                            .array(2)
+                            .binary("dormouse_subscribe".getBytes(UTF_8))
+                            .map(4)
+                            .string("engine_id")
+                            .string("D")
+                            .string("instance_id")
+                            .string("di")
+                            .string("host")
+                            .string(host)
+                            .string("port")
+                            .integer(5600)
+                            .bytes();
+            assertThatExceptionOfType(WireException.class)
+                    .as(host)
+                    .isThrownBy(() -> Subscription.decode(bytes));
+        }
+    }
+
+    @Test
     void hostsThatAreNoNamesAreRefused() {
         for (String host :
                 List.of("", "a b", "127.0.0.1:1;127.0.0.1", "*", "../x", "h\n", "[::1]", "h/x")) {
@@ -354,6 +443,16 @@ final class SideChannelTest {
                 .allMatch(SideChannelAddress::isWildcard);
         assertThat(List.of("127.0.0.1", "::1", "localhost", "10.0.0.0", "host0"))
                 .noneMatch(SideChannelAddress::isWildcard);
+    }
+
+    private static long clock() {
+        return 12_345_500_000_000L;
+    }
+
+    private HandshakeAnswers ask(
+            SideChannelAddress peer, List<RankId> ranks, List<String> requestIds, Duration limit) {
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(peer, ranks, requestIds, null, limit);
     }
 
     private List<byte[]> ask(List<byte[]> message) throws IOException {

@@ -268,16 +268,7 @@ final class SleepCycleTest {
         ModelMemory memory = new ModelMemory(64);
         ModelTransport transport = world.fabric().open("crooked", memory);
         PullWorker worker =
-                new PullWorker(
-                        p.config(),
-                        0,
-                        transport,
-                        new PullWorker.Surroundings(
-                                world::nanoTime,
-                                world::tick,
-                                world.sideChannels(),
-                                world.handshakes()),
-                        () -> {});
+                new PullWorker(p.config(), 0, transport, world.surroundings(), () -> {});
         long base = memory.allocate(64);
         KvCacheRegions crooked =
                 new KvCacheRegions(

@@ -21,7 +21,9 @@ final class TransferSummaryTest {
                         3,
                         9,
                         9,
+                        9,
                         4,
+                        9,
                         5,
                         9);
         assertThat(TransferSummary.of(interval))

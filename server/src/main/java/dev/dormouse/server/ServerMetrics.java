@@ -189,6 +189,14 @@ final class ServerMetrics implements AutoCloseable {
                 "Handshakes that succeeded.",
                 TransferStatistics::handshakes);
         transferCounter(
+                "dormouse:nixl_rehandshakes",
+                "Handshakes with a peer that had been loaded before.",
+                TransferStatistics::rehandshakes);
+        transferCounter(
+                "dormouse:kv_revoked_requests",
+                "Held requests that were taken back from their readers before a sleep.",
+                TransferStatistics::revokedRequests);
+        transferCounter(
                 "dormouse:nixl_failed_handshakes",
                 "Handshakes that failed.",
                 TransferStatistics::failedHandshakes);

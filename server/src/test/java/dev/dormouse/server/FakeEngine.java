@@ -139,7 +139,8 @@ final class FakeEngine implements Engine {
                     List.of(),
                     List.of());
         }
-        TransferStatistics transfers = new TransferStatistics(List.of(), 1, 2, 3, 4, 5, 6, 7, 8);
+        TransferStatistics transfers =
+                new TransferStatistics(List.of(), 1, 2, 3, 4, 9, 5, 6, 10, 7, 8);
         return new EngineStatistics(
                 1,
                 2,

@@ -169,7 +169,12 @@ public final class Engines {
                         new TransferLog(
                                 surroundings.nanoClock(), line -> LOG.log(Level.INFO, line)));
         SleepCoordinator coordinator =
-                new SleepCoordinator(workers, connector, scheduler, surroundings.heapTrimmer());
+                new SleepCoordinator(
+                        workers,
+                        connector,
+                        scheduler,
+                        surroundings.heapTrimmer(),
+                        surroundings.nanoClock());
         Lifecycle life = new Lifecycle(scheduler, coordinator, config.holdRequestsWhileAsleep());
         Transitions transitions =
                 new Transitions(

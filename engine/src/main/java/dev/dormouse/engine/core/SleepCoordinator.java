@@ -8,15 +8,17 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Owns the order in which an engine gives its memory back and takes it again.
  *
- * <p>Down: other engines can no longer ask → every rank lets go of its registration → forget the
- * prefixes → pages go. Up: pages come → weights are read → every rank registers → other engines are
- * told. Either is a transaction over all ranks: if a step fails, what was done is undone, so that
- * either every rank changed or none. If that fails too, the engine says so and stops.
+ * <p>Down: other engines can no longer ask → every rank is ready → every rank lets go of its
+ * registration → forget the prefixes → pages go. Up: pages come → weights are read → every rank
+ * registers → other engines are told. Either is a transaction over all ranks: if a step fails, what
+ * was done is undone, so that either every rank changed or none. If that fails too, the engine says
+ * so and stops.
  *
  * <p>The caller has paused scheduling, and has waited until no other engine has to do with the
  * blocks.
@@ -24,13 +26,17 @@ import org.jspecify.annotations.Nullable;
 final class SleepCoordinator {
     private static final System.Logger LOG = System.getLogger("dormouse.engine");
 
-    /** For what is still pending on a rank: twice the time in which a handshake gives up. */
+    /** For what is still pending on all ranks: twice the time in which a handshake gives up. */
     private static final Duration RELEASE_LIMIT = Duration.ofSeconds(10);
 
     private final List<Worker> workers;
     private final @Nullable SchedulerConnector connector;
     private final Scheduler scheduler;
     private final Runnable heapTrimmer;
+    private final LongSupplier nanoClock;
+
+    /** What other engines were told has been taken back, and nothing else has been told since. */
+    private boolean revoked;
 
     /**
      * Coordinates these ranks.
@@ -42,11 +48,13 @@ final class SleepCoordinator {
             List<Worker> workers,
             @Nullable SchedulerConnector connector,
             Scheduler scheduler,
-            Runnable heapTrimmer) {
+            Runnable heapTrimmer,
+            LongSupplier nanoClock) {
         this.workers = workers;
         this.connector = connector;
         this.scheduler = scheduler;
         this.heapTrimmer = heapTrimmer;
+        this.nanoClock = nanoClock;
     }
 
     /** A step failed, and so did undoing it: the ranks are in unknown and different states. */
@@ -103,6 +111,24 @@ final class SleepCoordinator {
     void drain(boolean draining) {
         if (connector != null) {
             connector.drain(draining);
+        }
+    }
+
+    /**
+     * Takes back what is held for other engines, which shall not read from this one any more. They
+     * answer while the engine steps on.
+     */
+    void revoke() {
+        if (connector != null) {
+            revoked = true;
+            connector.revoke();
+        }
+    }
+
+    /** The KV cache stays after all: other engines may read again. */
+    void carryOn() {
+        if (revoked) {
+            publish();
         }
     }
 
@@ -171,12 +197,21 @@ final class SleepCoordinator {
         workers.forEach(worker -> worker.unmap(tags));
     }
 
-    /** No engine can begin to read, and then no rank has anything left that knows the pages. */
+    /**
+     * No engine can begin to read, and then no rank has anything left that knows the pages. No rank
+     * lets go before all of them can.
+     */
     private void letGo() {
         if (connector != null) {
             connector.withdraw();
         }
-        workers.forEach(worker -> worker.releaseKvCaches(RELEASE_LIMIT));
+        long deadlineNanos = nanoClock.getAsLong() + RELEASE_LIMIT.toNanos();
+        workers.forEach(worker -> worker.prepareRelease(left(deadlineNanos)));
+        workers.forEach(worker -> worker.releaseKvCaches(left(deadlineNanos)));
+    }
+
+    private Duration left(long deadlineNanos) {
+        return Duration.ofNanos(Math.max(0, deadlineNanos - nanoClock.getAsLong()));
     }
 
     /** Tells other engines what all ranks registered; raises the epoch by one. */
@@ -184,6 +219,7 @@ final class SleepCoordinator {
         if (connector != null) {
             List<RankPayload> payloads = workers.stream().map(Worker::payload).toList();
             connector.publish(payloads);
+            revoked = false;
         }
     }
 

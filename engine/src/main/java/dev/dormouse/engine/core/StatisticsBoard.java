@@ -110,8 +110,10 @@ final class StatisticsBoard {
                 all.failedHandshakes(),
                 all.failedNotifications(),
                 all.handshakes(),
+                all.rehandshakes(),
                 all.registrations(),
                 all.expiredRequests(),
+                all.revokedRequests(),
                 all.notificationsAfterExpiry(),
                 all.malformedNotifications());
     }

@@ -109,6 +109,7 @@ final class Transitions {
                 current.change().transition(),
                 why.getMessage());
         endDrain();
+        coordinator.carryOn();
         life.enter(current.phaseBefore(), current.admissionBefore());
         statistics.refresh();
         current.change().outcome().completeExceptionally(why);
@@ -303,6 +304,9 @@ final class Transitions {
         coordinator.drain(memoryGoes);
         if (mode == PauseMode.ABORT) {
             scheduler.abortAll();
+        }
+        if (memoryGoes && mode != PauseMode.WAIT && remote.heldCount() > 0) {
+            coordinator.revoke();
         }
     }
 

@@ -116,6 +116,13 @@ final class Worker {
         return connector.payload();
     }
 
+    /** See {@link WorkerConnector#prepareRelease}. */
+    void prepareRelease(Duration limit) {
+        if (connector != null) {
+            connector.prepareRelease(limit);
+        }
+    }
+
     /** See {@link WorkerConnector#releaseKvCaches}; must precede the unmapping of the KV cache. */
     void releaseKvCaches(Duration limit) {
         if (connector != null) {

@@ -229,6 +229,11 @@ final class FakeConnector {
         }
 
         @Override
+        public void revoke() {
+            calls.add("revoke");
+        }
+
+        @Override
         public void drain(boolean begins) {
             draining = begins;
         }
@@ -260,6 +265,7 @@ final class FakeConnector {
 
     /** One rank's half. */
     final class Rank implements WorkerConnector {
+        boolean failPrepare;
         boolean failRelease;
         boolean failRestore;
         boolean isClosed;
@@ -376,7 +382,13 @@ final class FakeConnector {
             }
             WorkerReport report =
                     new WorkerReport(
-                            sent, Map.of(), received, failed, abandoned, TransferStatistics.NONE);
+                            sent,
+                            Map.of(),
+                            received,
+                            failed,
+                            abandoned,
+                            Set.of(),
+                            TransferStatistics.NONE);
             abandoned.clear();
             sent.clear();
             received.clear();
@@ -385,11 +397,20 @@ final class FakeConnector {
         }
 
         @Override
-        public void releaseKvCaches(Duration limit) {
+        public void prepareRelease(Duration limit) {
             if (!reads.isEmpty()) {
-                calls.add("release " + rank + " while reads run");
+                calls.add("prepare " + rank + " while reads run");
                 throw new ReleaseTimeoutException("reads run: " + reads.keySet());
             }
+            if (failPrepare) {
+                calls.add("prepare " + rank + " fails");
+                throw new ReleaseTimeoutException("prepare: made to time out");
+            }
+            calls.add("prepare " + rank);
+        }
+
+        @Override
+        public void releaseKvCaches(Duration limit) {
             if (failRelease) {
                 calls.add("release " + rank + " fails");
                 throw new ReleaseTimeoutException("release: made to time out");

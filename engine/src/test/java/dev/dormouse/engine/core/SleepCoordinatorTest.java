@@ -40,7 +40,9 @@ final class SleepCoordinatorTest {
         BlockManager blocks = new BlockManager(8, HashModel.BLOCK_TOKENS, true);
         RemoteKv remote = new RemoteKv(connector.scheduling, blocks);
         Scheduler scheduler = new Scheduler(config, blocks, remote, new Counters());
-        coordinator = new SleepCoordinator(workers, connector.scheduling, scheduler, () -> {});
+        coordinator =
+                new SleepCoordinator(
+                        workers, connector.scheduling, scheduler, () -> {}, System::nanoTime);
         workers.forEach(Worker::open);
         coordinator.publish();
     }
@@ -72,6 +74,8 @@ final class SleepCoordinatorTest {
         assertThat(connector.calls)
                 .containsExactly(
                         "withdraw",
+                        "prepare 0",
+                        "prepare 1",
                         "release 0",
                         "release 1",
                         "restore 0",

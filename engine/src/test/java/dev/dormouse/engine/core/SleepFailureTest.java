@@ -44,6 +44,8 @@ final class SleepFailureTest {
             assertThat(connector.calls)
                     .containsExactly(
                             "withdraw",
+                            "prepare 0",
+                            "prepare 1",
                             "release 0",
                             "release 1 fails",
                             "restore 0",
@@ -59,6 +61,25 @@ final class SleepFailureTest {
             engine.made(engine.engine.sleep(1, PauseMode.KEEP));
             engine.made(engine.engine.wake(null));
             expectOracle(engine, "after the second try");
+        }
+    }
+
+    @Test
+    void ifOneRankIsNotReadyNoRankLetsGo() {
+        try (EngineHarness engine = engine()) {
+            connector.ranks.get(1).failPrepare = true;
+            connector.calls.clear();
+            engine.refused(engine.engine.sleep(1, PauseMode.ABORT));
+
+            assertThat(connector.calls)
+                    .containsExactly(
+                            "withdraw",
+                            "prepare 0",
+                            "prepare 1 fails",
+                            "restore 0",
+                            "restore 1",
+                            "publish 2");
+            expectOracle(engine, "after the failure");
         }
     }
 

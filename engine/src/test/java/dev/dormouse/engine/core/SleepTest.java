@@ -98,6 +98,7 @@ final class SleepTest {
                             "register 0",
                             "publish 1",
                             "withdraw",
+                            "prepare 0",
                             "release 0",
                             "restore 0",
                             "publish 1");

@@ -16,7 +16,17 @@ final class TransferLogTest {
 
     private static TransferStatistics oneTransfer() {
         return new TransferStatistics(
-                List.of(new TransferSample(0.01, 0.001, 1 << 20, 30)), 0, 0, 0, 0, 0, 0, 0, 0);
+                List.of(new TransferSample(0.01, 0.001, 1 << 20, 30)),
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+                0);
     }
 
     private void pass(Duration time) {

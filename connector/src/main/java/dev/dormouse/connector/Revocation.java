@@ -1,0 +1,129 @@
+package dev.dormouse.connector;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A holder's demand that nobody read any more through a registration whose pages are about to go:
+ * {@code [bin "dormouse_revoke", {engine_id, instance_id, epoch, round}]}. Asked again and again
+ * until the reader says that it is done.
+ *
+ * @param engineId the holder
+ * @param instanceId its process
+ * @param epoch the newest registration that goes; older ones have gone
+ * @param round tells this demand from others for the same registration
+ */
+public record Revocation(String engineId, String instanceId, long epoch, long round) {
+    static final int MAX_BYTES = 2 * Subscription.MAX_ID_BYTES + 128;
+    private static final int MAX_KEYS = 16;
+    private static final byte[] CONSTANT = "dormouse_revoke".getBytes(UTF_8);
+    private static final String INSTANCE = "instance_id";
+    private static final String DONE = "done";
+
+    /**
+     * What a reader says.
+     *
+     * @param instanceId the process that answers
+     * @param done whether none of its ranks reads or will read through the registration
+     */
+    record Reply(String instanceId, boolean done) {}
+
+    /** One name for all of it. */
+    String id() {
+        return String.join("\n", engineId, instanceId, Long.toString(epoch), Long.toString(round));
+    }
+
+    /** True if what is loaded describes pages that go. */
+    boolean covers(RegistrationIdentity loaded) {
+        return Objects.equals(loaded.instanceId(), instanceId) && loaded.epoch() <= epoch;
+    }
+
+    byte[] encode() {
+        return new WireWriter()
+                .array(2)
+                .binary(CONSTANT)
+                .map(4)
+                .string("engine_id")
+                .string(engineId)
+                .string(INSTANCE)
+                .string(instanceId)
+                .string("epoch")
+                .integer(epoch)
+                .string("round")
+                .integer(round)
+                .bytes();
+    }
+
+    /**
+     * The revocation, or null if the bytes are another question.
+     *
+     * @throws WireException if they are no question at all
+     */
+    static @Nullable Revocation decode(byte[] bytes) {
+        WireReader in =
+                new WireReader("side channel question", bytes, SideChannelListener.MAX_MESSAGE);
+        if (in.arraySize("side channel question", 3) != 2
+                || !Arrays.equals(in.binary("constant", MAX_BYTES), CONSTANT)) {
+            return null;
+        }
+        String engineId = null;
+        String instanceId = null;
+        long epoch = -1;
+        long round = 0;
+        int entries = in.mapSize("revocation", MAX_KEYS);
+        for (int i = 0; i < entries; i++) {
+            String key = in.string("a key", Subscription.MAX_ID_BYTES);
+            switch (key) {
+                case "engine_id" -> engineId = in.string(key, Subscription.MAX_ID_BYTES);
+                case INSTANCE -> instanceId = in.string(key, Subscription.MAX_ID_BYTES);
+                case "epoch" -> epoch = in.integer(key, 0, Long.MAX_VALUE);
+                case "round" -> round = in.integer(key, 0, Long.MAX_VALUE);
+                default -> in.skip("an unknown key");
+            }
+        }
+        in.end();
+        if (engineId == null || instanceId == null || epoch < 0) {
+            throw in.fault("it does not say what is revoked");
+        }
+        return new Revocation(engineId, instanceId, epoch, round);
+    }
+
+    /** The bytes of an answer. */
+    static byte[] answer(String instanceId, boolean done) {
+        return new WireWriter()
+                .map(2)
+                .string(INSTANCE)
+                .string(instanceId)
+                .string(DONE)
+                .integer(done ? 1 : 0)
+                .bytes();
+    }
+
+    /**
+     * Reads an answer.
+     *
+     * @throws WireException if the bytes are none
+     */
+    static Reply reply(byte[] bytes) {
+        WireReader in = new WireReader("revocation answer", bytes, MAX_BYTES);
+        String instanceId = null;
+        boolean done = false;
+        int entries = in.mapSize("revocation answer", MAX_KEYS);
+        for (int i = 0; i < entries; i++) {
+            String key = in.string("a key", Subscription.MAX_ID_BYTES);
+            switch (key) {
+                case INSTANCE -> instanceId = in.string(key, Subscription.MAX_ID_BYTES);
+                case DONE -> done = in.integer(key, 0, 1) == 1;
+                default -> in.skip("an unknown key");
+            }
+        }
+        in.end();
+        if (instanceId == null) {
+            throw in.fault("it does not say who answers");
+        }
+        return new Reply(instanceId, done);
+    }
+}

@@ -1,0 +1,116 @@
+package dev.dormouse.connector;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A reader's wish to be told before the pages go whose payloads it was just given: {@code [bin
+ * "dormouse_subscribe", {engine_id, instance_id, host, port, epoch}]}. For peers that tell an
+ * instance id only: vLLM's listener would end at it.
+ *
+ * @param reader who subscribes
+ * @param epoch of the payloads that it was given
+ */
+record Subscription(Reader reader, long epoch) {
+    /** Longer ids are nobody's. */
+    static final int MAX_ID_BYTES = 512;
+
+    static final int MAX_BYTES = 3 * MAX_ID_BYTES + 128;
+    private static final int MAX_KEYS = 16;
+    private static final byte[] CONSTANT = "dormouse_subscribe".getBytes(UTF_8);
+    private static final String ACCEPTED = "accepted";
+
+    /**
+     * An engine that reads.
+     *
+     * @param engineId its id
+     * @param instanceId its process
+     * @param address of its side channel
+     */
+    record Reader(String engineId, String instanceId, SideChannelAddress address) {}
+
+    byte[] encode() {
+        return new WireWriter()
+                .array(2)
+                .binary(CONSTANT)
+                .map(5)
+                .string("engine_id")
+                .string(reader.engineId())
+                .string("instance_id")
+                .string(reader.instanceId())
+                .string("host")
+                .string(reader.address().host())
+                .string("port")
+                .integer(reader.address().port())
+                .string("epoch")
+                .integer(epoch)
+                .bytes();
+    }
+
+    /**
+     * The subscription, or null if the bytes are another question.
+     *
+     * @throws WireException if they are no question at all
+     */
+    static @Nullable Subscription decode(byte[] bytes) {
+        WireReader in =
+                new WireReader("side channel question", bytes, SideChannelListener.MAX_MESSAGE);
+        if (in.arraySize("side channel question", 3) != 2
+                || !Arrays.equals(in.binary("constant", MAX_BYTES), CONSTANT)) {
+            return null;
+        }
+        String engineId = null;
+        String instanceId = null;
+        String host = null;
+        long port = 0;
+        long epoch = 0;
+        int entries = in.mapSize("subscription", MAX_KEYS);
+        for (int i = 0; i < entries; i++) {
+            String key = in.string("a key", MAX_ID_BYTES);
+            switch (key) {
+                case "engine_id" -> engineId = in.string(key, MAX_ID_BYTES);
+                case "instance_id" -> instanceId = in.string(key, MAX_ID_BYTES);
+                case "host" -> host = in.string(key, MAX_ID_BYTES);
+                case "port" -> port = in.integer(key, 1, 65_535);
+                case "epoch" -> epoch = in.integer(key, 0, Long.MAX_VALUE);
+                default -> in.skip("an unknown key");
+            }
+        }
+        in.end();
+        if (engineId == null || instanceId == null || host == null || port == 0) {
+            throw in.fault("it does not say who subscribes");
+        }
+        if (!SideChannelAddress.isValid(host, (int) port) || SideChannelAddress.isWildcard(host)) {
+            throw in.fault("nobody can be reached at " + Excerpt.of(host));
+        }
+        return new Subscription(
+                new Reader(engineId, instanceId, new SideChannelAddress(host, (int) port)), epoch);
+    }
+
+    /** The bytes of an answer: whether the payloads of that epoch are still served. */
+    static byte[] answer(boolean accepted) {
+        return new WireWriter().map(1).string(ACCEPTED).integer(accepted ? 1 : 0).bytes();
+    }
+
+    /**
+     * Reads an answer.
+     *
+     * @throws WireException if the bytes are none
+     */
+    static boolean isAccepted(byte[] bytes) {
+        WireReader in = new WireReader("subscription answer", bytes, MAX_BYTES);
+        boolean accepted = false;
+        int entries = in.mapSize("subscription answer", MAX_KEYS);
+        for (int i = 0; i < entries; i++) {
+            String key = in.string("a key", MAX_ID_BYTES);
+            switch (key) {
+                case ACCEPTED -> accepted = in.integer(key, 0, 1) == 1;
+                default -> in.skip("an unknown key");
+            }
+        }
+        in.end();
+        return accepted;
+    }
+}
