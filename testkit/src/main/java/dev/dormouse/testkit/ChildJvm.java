@@ -195,8 +195,7 @@ public final class ChildJvm implements AutoCloseable {
     }
 
     private AssertionError failure(String what) {
-        return new AssertionError(
-                "child " + name + " " + what + "; its last output:\n" + output());
+        return new AssertionError("child " + name + " " + what + "; its last output:\n" + output());
     }
 
     private void read() {

@@ -52,8 +52,7 @@ final class NixlTransfer implements Transfer {
 
     @Override
     public boolean release() {
-        boolean released =
-                NixlTransport.translated(transfer::release) == ReleaseResult.RELEASED;
+        boolean released = NixlTransport.translated(transfer::release) == ReleaseResult.RELEASED;
         if (released) {
             unreleased.remove(this);
         }

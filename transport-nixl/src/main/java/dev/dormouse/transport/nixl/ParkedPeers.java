@@ -1,10 +1,10 @@
 package dev.dormouse.transport.nixl;
 
 import dev.dormouse.nixl.RemoteAgent;
-import java.util.ArrayDeque;
-import java.util.Arrays;
-import java.util.Deque;
+import java.nio.ByteBuffer;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  * and the peer is dropped and loaded anew.
  */
 final class ParkedPeers {
-    private record Parked(RemoteAgent agent, byte[] metadata) {}
+    /** By what they were loaded from, oldest first. */
+    private final Map<ByteBuffer, RemoteAgent> parked = new LinkedHashMap<>();
 
-    private final Deque<Parked> parked = new ArrayDeque<>();
     private final int limit;
 
     /**
@@ -38,31 +38,23 @@ final class ParkedPeers {
      * here for longest.
      */
     void park(RemoteAgent agent, byte[] metadata) {
-        parked.addLast(new Parked(agent, metadata));
+        parked.put(ByteBuffer.wrap(metadata), agent);
         if (parked.size() > limit) {
-            parked.getFirst().agent.close();
-            parked.removeFirst();
+            drop(parked.values().iterator().next().name());
         }
     }
 
     /** Gives out the peer that was loaded from these very bytes, or null. */
     @Nullable RemoteAgent take(byte[] metadata) {
-        for (Iterator<Parked> each = parked.iterator(); each.hasNext(); ) {
-            Parked candidate = each.next();
-            if (Arrays.equals(candidate.metadata, metadata)) {
-                each.remove();
-                return candidate.agent;
-            }
-        }
-        return null;
+        return parked.remove(ByteBuffer.wrap(metadata));
     }
 
     /** Drops the peer of that name; false if none is here. */
     boolean drop(String agentName) {
-        for (Iterator<Parked> each = parked.iterator(); each.hasNext(); ) {
-            Parked candidate = each.next();
-            if (candidate.agent.name().equals(agentName)) {
-                candidate.agent.close();
+        for (Iterator<RemoteAgent> each = parked.values().iterator(); each.hasNext(); ) {
+            RemoteAgent candidate = each.next();
+            if (candidate.name().equals(agentName)) {
+                candidate.close();
                 each.remove();
                 return true;
             }

@@ -18,7 +18,6 @@ import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.testkit.ParentLink;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -114,7 +113,14 @@ final class EngineNode {
             case "decode" -> decode(Integer.parseInt(words[1]), words[2]);
             case "await" -> await(Outcome.QUARANTINED);
             case "settle" -> await(Outcome.FAILED);
-            case "sleep" -> sleep();
+            case "sleep" -> {
+                scheduler.withdraw();
+                yield sleep();
+            }
+            case "revoke" -> {
+                scheduler.revoke();
+                yield sleep();
+            }
             case "wake" -> {
                 kv.wake();
                 worker.restoreKvCaches();
@@ -146,13 +152,16 @@ final class EngineNode {
                     report.failedReceiving().contains(id)
                             ? Outcome.FAILED
                             : kv.hold(reading.blocks, reading.seed) ? Outcome.GOOD : Outcome.WRONG);
-            var _ = scheduler.onFinished(
+            var _ =
+                    scheduler.onFinished(
                             reading.request, FinishKind.LENGTH, reading.blocks, PROMPT_TOKENS);
             kv.release(reading.blocks);
         }
     }
 
-    /** Hands prompts over whose seeds are {@code first} and those after it; tells where they are. */
+    /**
+     * Hands prompts over whose seeds are {@code first} and those after it; tells where they are.
+     */
     private String prefill(int first, int count) {
         ArrayNode handOvers = JSON.createArrayNode();
         for (int seed = first; seed < first + count; seed++) {
@@ -211,7 +220,6 @@ final class EngineNode {
 
     /** In the engine's order: no memory goes while a reader may still count on it. */
     private String sleep() {
-        scheduler.withdraw();
         scheduler.drain(true);
         long startNanos = System.nanoTime();
         while (scheduler.heldRequests() > 0) {
@@ -221,6 +229,7 @@ final class EngineNode {
             step();
             LockSupport.parkNanos(IDLE_NANOS);
         }
+        worker.prepareRelease(SLEEP_LIMIT);
         worker.releaseKvCaches(SLEEP_LIMIT);
         step();
         scheduler.drain(false);

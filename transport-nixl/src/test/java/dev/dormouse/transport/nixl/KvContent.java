@@ -4,7 +4,10 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
 import java.lang.foreign.MemorySegment;
 
-/** What blocks hold: numbers that tell the prompt, the block's place in it, and the place in the block. */
+/**
+ * What blocks hold: numbers that tell the prompt, the block's place in it, and the place in the
+ * block.
+ */
 final class KvContent {
     /** What is there before anything was read. */
     static final long POISON = 0xDEADDEADDEADDEADL;

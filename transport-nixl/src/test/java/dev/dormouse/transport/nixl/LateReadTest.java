@@ -171,9 +171,13 @@ class LateReadTest {
         owner.ask("fill 10");
         assertThat(closing.ask("read 10")).isEqualTo("RIGHT");
 
-        owner.freeze();
+        owner.freeze(); // so that it still has to answer when the reader closes
         closing.ask("post");
+        closing.tell("close");
+        long closingNanos = System.nanoTime();
+        Await.until("some time", () -> System.nanoTime() - closingNanos > 300_000_000);
         owner.thaw();
+        assertThat(closing.answer()).isEqualTo("closed");
         assertThat(closing.end()).as(closing::output).isZero();
         assertThat(owner.ask("fill 11")).isEqualTo("filled");
         assertThat(owner.end()).as(owner::output).isZero();

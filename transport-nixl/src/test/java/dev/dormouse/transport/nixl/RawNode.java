@@ -39,7 +39,8 @@ final class RawNode {
     private static final long IDLE_NANOS = 100_000;
 
     /** All blocks, no two that are neighbours in memory one behind the other: NIXL merges those. */
-    private static final int[] ALL = IntStream.range(0, BLOCKS).map(i -> i * 511 % BLOCKS).toArray();
+    private static final int[] ALL =
+            IntStream.range(0, BLOCKS).map(i -> i * 511 % BLOCKS).toArray();
 
     /** How a read ended. */
     private enum Outcome {
@@ -57,8 +58,7 @@ final class RawNode {
     private final SleepableMemory memory =
             SleepableMemory.reserve(
                     MemoryOptions.of(Map.of(MemoryTag.KV_CACHE, REGION_BYTES)), System::nanoTime);
-    private final SleepableRegion region =
-            memory.allocate("kv", MemoryTag.KV_CACHE, REGION_BYTES);
+    private final SleepableRegion region = memory.allocate("kv", MemoryTag.KV_CACHE, REGION_BYTES);
     private final NixlTransport transport =
             NixlTransport.open("UCX", UcxSleepDefaults.applied(Map.of(), System.getenv()));
     private @Nullable Registration registration;
