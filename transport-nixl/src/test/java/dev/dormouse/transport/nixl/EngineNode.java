@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import dev.dormouse.connector.CompatibilityFactors;
 import dev.dormouse.connector.ConnectorConfig;
 import dev.dormouse.connector.ConnectorRequest;
-import dev.dormouse.connector.ConnectorStep;
 import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.HandOver;
 import dev.dormouse.connector.KvTransferParams;
@@ -53,20 +52,21 @@ final class EngineNode {
     }
 
     /** A prompt that is read. */
-    private record Reading(ConnectorRequest request, int[] blocks, long seed) {}
+    private record Reading(ConnectorRequest request, long seed) {}
 
-    private final ParentLink parent;
     private final KvBlocks kv = new KvBlocks();
     private final SchedulerConnector scheduler;
     private final WorkerConnector worker;
-    private final Map<String, int[]> held = new HashMap<>();
+
+    /** Of requests that are held, and of those that are read. */
+    private final Map<String, int[]> blocks = new HashMap<>();
+
     private final Map<String, Reading> readings = new LinkedHashMap<>();
     private final Map<String, Outcome> outcomes = new HashMap<>();
     private TransferStatistics statistics = TransferStatistics.NONE;
     private int lastReading;
 
-    private EngineNode(ParentLink parent, ConnectorConfig config) {
-        this.parent = parent;
+    private EngineNode(ConnectorConfig config) {
         kv.wake();
         scheduler = PullConnector.scheduler(config);
         worker =
@@ -93,7 +93,7 @@ final class EngineNode {
                         .leaseDuration(Duration.ofSeconds(Long.parseLong(args[2])))
                         .readTimeout(Duration.ofSeconds(Long.parseLong(args[3])))
                         .build();
-        EngineNode node = new EngineNode(parent, config);
+        EngineNode node = new EngineNode(config);
         while (!parent.isEnded()) {
             String line = parent.poll();
             if (line == null) {
@@ -136,27 +136,30 @@ final class EngineNode {
 
     /** One round of the engine's loop. */
     private void step() {
-        ConnectorStep step = scheduler.step();
-        if (!worker.isReleased() || !step.reads().isEmpty()) {
-            worker.start(step);
-        }
+        worker.start(scheduler.step());
         WorkerReport report = worker.poll();
         scheduler.onReport(report);
         statistics = statistics.plus(report.statistics());
-        report.finishedSending().forEach(id -> kv.release(Objects.requireNonNull(held.remove(id))));
+        report.finishedSending().forEach(id -> kv.release(taken(id)));
         report.abandonedReceiving().forEach(id -> outcomes.put(id, Outcome.QUARANTINED));
         for (String id : report.finishedReceiving()) {
             Reading reading = Objects.requireNonNull(readings.get(id));
-            outcomes.put(
-                    id,
-                    report.failedReceiving().contains(id)
-                            ? Outcome.FAILED
-                            : kv.hold(reading.blocks, reading.seed) ? Outcome.GOOD : Outcome.WRONG);
-            var _ =
-                    scheduler.onFinished(
-                            reading.request, FinishKind.LENGTH, reading.blocks, PROMPT_TOKENS);
-            kv.release(reading.blocks);
+            int[] target = taken(id);
+            outcomes.put(id, outcome(report.failedReceiving().contains(id), target, reading));
+            var _ = scheduler.onFinished(reading.request, FinishKind.LENGTH, target, PROMPT_TOKENS);
+            kv.release(target);
         }
+    }
+
+    private Outcome outcome(boolean failed, int[] target, Reading reading) {
+        if (failed) {
+            return Outcome.FAILED;
+        }
+        return kv.hold(target, reading.seed) ? Outcome.GOOD : Outcome.WRONG;
+    }
+
+    private int[] taken(String requestId) {
+        return Objects.requireNonNull(blocks.remove(requestId));
     }
 
     /**
@@ -167,13 +170,13 @@ final class EngineNode {
         for (int seed = first; seed < first + count; seed++) {
             ConnectorRequest request =
                     new ConnectorRequest("prefill-" + seed, PROMPT_TOKENS, FOR_OTHERS);
-            int[] blocks = kv.allocate(PROMPT_BLOCKS);
+            int[] allocated = kv.allocate(PROMPT_BLOCKS);
             scheduler.onArrival(request);
-            scheduler.onAllocated(request, blocks, 0, 0);
-            kv.fill(blocks, seed);
+            scheduler.onAllocated(request, allocated, 0, 0);
+            kv.fill(allocated, seed);
             HandOver handOver =
-                    scheduler.onFinished(request, FinishKind.LENGTH, blocks, PROMPT_TOKENS);
-            held.put(request.id(), blocks);
+                    scheduler.onFinished(request, FinishKind.LENGTH, allocated, PROMPT_TOKENS);
+            blocks.put(request.id(), allocated);
             handOvers.add(Objects.requireNonNull(handOver.params()).toJson());
         }
         return handOvers.toString();
@@ -186,11 +189,12 @@ final class EngineNode {
             ConnectorRequest request =
                     new ConnectorRequest(
                             "decode-" + ++lastReading, PROMPT_TOKENS, KvTransferParams.of(json));
-            int[] blocks = kv.allocate(PROMPT_BLOCKS);
-            readings.put(request.id(), new Reading(request, blocks, seed++));
+            int[] allocated = kv.allocate(PROMPT_BLOCKS);
+            blocks.put(request.id(), allocated);
+            readings.put(request.id(), new Reading(request, seed++));
             scheduler.onArrival(request);
             int external = scheduler.externalTokens(request, 0);
-            scheduler.onAllocated(request, blocks, 0, external);
+            scheduler.onAllocated(request, allocated, 0, external);
         }
         return "ordered";
     }
@@ -224,7 +228,7 @@ final class EngineNode {
         long startNanos = System.nanoTime();
         while (scheduler.heldRequests() > 0) {
             if (System.nanoTime() - startNanos > SLEEP_LIMIT.toNanos()) {
-                throw new IllegalStateException("still held: " + held.keySet());
+                throw new IllegalStateException("still held: " + blocks.keySet());
             }
             step();
             LockSupport.parkNanos(IDLE_NANOS);

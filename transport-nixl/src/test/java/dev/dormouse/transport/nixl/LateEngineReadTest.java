@@ -7,6 +7,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -47,7 +48,7 @@ class LateEngineReadTest {
     @EnumSource
     void aRequestThatComesAfterItsOwnerFellAsleepFailsAndTheNextOneAfterTheWakeIsRight(Tls tls) {
         EngineProcess owner = start(tls, "P", 0, SHORT_LEASE_SECONDS, READ_TIMEOUT_SECONDS);
-        EngineProcess reader = READERS.get(tls);
+        EngineProcess reader = reader(tls);
         assertReads(reader, owner, 100);
         String unread = owner.prefill(1, 1);
 
@@ -66,7 +67,7 @@ class LateEngineReadTest {
     @EnumSource
     void aRequestThatWasTakenBackFailsAlthoughItsLeaseRuns(Tls tls) {
         EngineProcess owner = start(tls, "P", 0, LEASE_SECONDS, READ_TIMEOUT_SECONDS);
-        EngineProcess reader = READERS.get(tls);
+        EngineProcess reader = reader(tls);
         assertThat(reader.read(owner, 1)).isEqualTo("{GOOD=1}");
         String unread = owner.prefill(2, 1);
 
@@ -82,7 +83,7 @@ class LateEngineReadTest {
     @EnumSource
     void aKilledOwnersRequestsFailAndItsSuccessorOnTheSamePortServes(Tls tls) {
         EngineProcess owner = start(tls, "P", 0, LEASE_SECONDS, READ_TIMEOUT_SECONDS);
-        EngineProcess reader = READERS.get(tls);
+        EngineProcess reader = reader(tls);
         assertThat(reader.read(owner, 1)).isEqualTo("{GOOD=1}");
         int port = owner.port();
         String underWay = owner.prefill(100, 32);
@@ -107,7 +108,7 @@ class LateEngineReadTest {
     @EnumSource
     void anOwnerThatShutsDownUnderReadsGivesRightBytesOrNone(Tls tls) {
         EngineProcess owner = start(tls, "P", 0, LEASE_SECONDS, READ_TIMEOUT_SECONDS);
-        EngineProcess reader = READERS.get(tls);
+        EngineProcess reader = reader(tls);
         assertThat(reader.read(owner, 1)).isEqualTo("{GOOD=1}");
         String underWay = owner.prefill(100, 32);
         String late = owner.prefill(2, 1);
@@ -165,5 +166,9 @@ class LateEngineReadTest {
                 EngineProcess.start(tls, engineId, port, leaseSeconds, readTimeoutSeconds);
         others.add(started);
         return started;
+    }
+
+    private static EngineProcess reader(Tls tls) {
+        return Objects.requireNonNull(READERS.get(tls));
     }
 }

@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -48,7 +49,7 @@ class LateReadTest {
     @EnumSource
     void anOwnerThatSleepsSurvivesReadsAndServesTheOldAgentOnceAwake(Tls tls) {
         ChildJvm owner = owner(tls);
-        ChildJvm reader = READERS.get(tls);
+        ChildJvm reader = reader(tls);
         load(reader, owner);
         owner.ask("fill 1");
         assertThat(reader.ask("read 1")).isEqualTo("RIGHT");
@@ -69,7 +70,7 @@ class LateReadTest {
     @EnumSource
     void anOwnerMayFallAsleepAndWakeUnderReads(Tls tls) {
         ChildJvm owner = owner(tls);
-        ChildJvm reader = READERS.get(tls);
+        ChildJvm reader = reader(tls);
         load(reader, owner);
         owner.ask("fill 3");
 
@@ -93,7 +94,7 @@ class LateReadTest {
     void anOwnerThatIsKilledUnderReadsFailsThemAndItsSuccessorIsRead(Tls tls) {
         ChildJvm owner = owner(tls);
         ChildJvm successor = owner(tls);
-        ChildJvm reader = READERS.get(tls);
+        ChildJvm reader = reader(tls);
         load(reader, owner);
         owner.ask("fill 5");
 
@@ -113,7 +114,7 @@ class LateReadTest {
     @EnumSource
     void anOwnerMayCloseUnderReads(Tls tls) {
         ChildJvm owner = owner(tls);
-        ChildJvm reader = READERS.get(tls);
+        ChildJvm reader = reader(tls);
         load(reader, owner);
         owner.ask("fill 7");
 
@@ -135,7 +136,7 @@ class LateReadTest {
 
         killed.ask("stream 8");
         killed.kill();
-        ChildJvm reader = READERS.get(Tls.CMA);
+        ChildJvm reader = reader(Tls.CMA);
         load(reader, owner);
         assertThat(reader.ask("read 8")).isEqualTo("RIGHT");
         assertThat(owner.end()).as(owner::output).isZero();
@@ -195,5 +196,9 @@ class LateReadTest {
 
     private static void load(ChildJvm reader, ChildJvm owner) {
         reader.ask("load " + owner.ask("tell"));
+    }
+
+    private static ChildJvm reader(Tls tls) {
+        return Objects.requireNonNull(READERS.get(tls));
     }
 }

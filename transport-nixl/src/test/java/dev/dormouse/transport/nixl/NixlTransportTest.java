@@ -29,7 +29,7 @@ final class NixlTransportTest {
     private static final Map<String, String> PARAMETERS =
             UcxSleepDefaults.applied(Map.of(), System.getenv());
 
-    private Arena arena;
+    private final Arena arena = Arena.ofShared();
     private NixlTransport owner;
     private NixlTransport reader;
     private long address;
@@ -41,7 +41,6 @@ final class NixlTransportTest {
 
     @BeforeEach
     void open() {
-        arena = Arena.ofShared();
         owner = NixlTransport.open("UCX", PARAMETERS);
         reader = NixlTransport.open("UCX", PARAMETERS);
         address = arena.allocate(2 * BYTES, BYTES).address();

@@ -16,7 +16,7 @@ record ProcessCounts(int descriptors, int threads) {
 
     /** As {@link #toString} of another process wrote it. */
     static ProcessCounts parse(String text) {
-        String[] numbers = text.split(" ");
+        String[] numbers = text.split(" ", 2);
         return new ProcessCounts(Integer.parseInt(numbers[0]), Integer.parseInt(numbers[1]));
     }
 

@@ -76,7 +76,7 @@ final class RawNode {
         ParentLink parent = ParentLink.open();
         RawNode node = new RawNode(parent);
         for (String line = parent.take(); line != null; line = parent.take()) {
-            parent.answer(node.answer(line.split(" ")));
+            parent.answer(node.answer(line.split(" ", 3)));
         }
         node.close();
     }
