@@ -19,7 +19,7 @@ final class ActiveReads {
     private final StatisticsRecorder statistics;
     private final long timeoutNanos;
     private final LongSupplier nanoClock;
-    private final List<ActiveRead> reads = new ArrayList<>();
+    private final List<ActiveTransfer<ReadOrder>> reads = new ArrayList<>();
 
     ActiveReads(
             KvTransport transport,
@@ -42,7 +42,8 @@ final class ActiveReads {
      * @param deadlineNanos when it must have ended, see {@link ReadDeadline}
      */
     void start(ReadOrder order, LoadedEngine source, long nowNanos, long deadlineNanos) {
-        ActiveRead read = new ActiveRead(order, source, nowNanos, deadlineNanos);
+        ActiveTransfer<ReadOrder> read =
+                new ActiveTransfer<>(order, source, nowNanos, deadlineNanos);
         reads.add(read);
         try {
             for (LoadedEngine.SourceRank rank : source.ranks()) {
@@ -62,15 +63,15 @@ final class ActiveReads {
      */
     List<LoadedEngine> progress(long nowNanos) {
         List<LoadedEngine> suspects = new ArrayList<>();
-        for (Iterator<ActiveRead> each = reads.iterator(); each.hasNext(); ) {
-            ActiveRead read = each.next();
+        for (Iterator<ActiveTransfer<ReadOrder>> each = reads.iterator(); each.hasNext(); ) {
+            ActiveTransfer<ReadOrder> read = each.next();
             if (read.failure() == null && nowNanos - read.startedNanos() >= timeoutNanos) {
                 read.fail("not done within " + Duration.ofNanos(timeoutNanos));
             }
             boolean over = read.progress(statistics, nanoClock);
             @Nullable String failure = read.failure();
             if (failure != null) {
-                suspects.add(read.source());
+                suspects.add(read.peer());
             }
             if (over) {
                 each.remove();
@@ -88,7 +89,7 @@ final class ActiveReads {
     }
 
     /** A read has failed, and nothing touches its blocks any more. */
-    private void failed(ActiveRead read, String failure) {
+    private void failed(ActiveTransfer<ReadOrder> read, String failure) {
         statistics.failedTransfer();
         if (read.isLate()) {
             statistics.expiredRequest();
@@ -101,16 +102,23 @@ final class ActiveReads {
     }
 
     /** A read is over: the holder may free its blocks, also on ranks that no transfer told so. */
-    private void tellOthers(ActiveRead read) {
+    private void tellOthers(ActiveTransfer<ReadOrder> read) {
         for (LoadedEngine.SourceRank rank : read.untold()) {
             if (rank.peer().isConnected()) {
                 try {
-                    transport.notify(rank.peer(), read.completion());
+                    transport.notify(rank.peer(), completion(read));
                 } catch (TransportException | IllegalArgumentException e) {
                     statistics.failedNotification();
                 }
             }
         }
+    }
+
+    /** What each of the holder's ranks is told once the read is over there. */
+    private static byte[] completion(ActiveTransfer<ReadOrder> read) {
+        return new Notification.Completion(
+                        read.order().remote().requestId(), read.peer().mapping().consumers())
+                .encode();
     }
 
     boolean isEmpty() {
@@ -125,7 +133,7 @@ final class ActiveReads {
                                 "read of request "
                                         + read.order().requestId()
                                         + " from "
-                                        + read.source()
+                                        + read.peer()
                                         + " for "
                                         + Duration.ofNanos(nowNanos - read.startedNanos())
                                         + (read.failure() == null
@@ -134,12 +142,14 @@ final class ActiveReads {
                 .toList();
     }
 
-    private void post(ActiveRead read, LoadedEngine.SourceRank rank) {
+    private void post(ActiveTransfer<ReadOrder> read, LoadedEngine.SourceRank rank) {
         BlockPairs pairs = BlockPairs.of(read.order(), local.regions().regions(), rank.geometry());
         BlockList to = local.blocks(pairs.localPieces());
         if (read.isInTime(nanoClock.getAsLong())) {
             BlockList from = Objects.requireNonNull(rank.blocks());
-            read.add(rank, transport.read(to, pairs.to(), from, pairs.from(), read.completion()));
+            read.add(
+                    rank,
+                    transport.read(to, pairs.local(), from, pairs.remote(), completion(read)));
         }
     }
 }

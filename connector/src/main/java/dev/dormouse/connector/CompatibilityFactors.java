@@ -46,6 +46,9 @@ public record CompatibilityFactors(
     /** The connector protocol of {@link #VLLM_VERSION}. */
     public static final int CONNECTOR_VERSION = 15;
 
+    static final String PULL = "pull";
+    static final String PUSH = "push";
+
     private static final List<String> REPLACEABLE =
             List.of(
                     "vllm_version",
@@ -75,7 +78,29 @@ public record CompatibilityFactors(
                 "auto",
                 true,
                 null,
-                "pull");
+                PULL);
+    }
+
+    /** These factors of an engine whose holders write: transfer mode push. */
+    public CompatibilityFactors pushed() {
+        return new CompatibilityFactors(
+                vllmVersion,
+                connectorVersion,
+                model,
+                dtype,
+                kvHeads,
+                headSize,
+                layers,
+                attentionBackend,
+                cacheDtype,
+                hybridMemory,
+                speculativeConfig,
+                PUSH);
+    }
+
+    /** True if holders write, false if readers read. */
+    boolean isPush() {
+        return transferMode.equals(PUSH);
     }
 
     /**

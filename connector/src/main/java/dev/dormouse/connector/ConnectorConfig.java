@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * @param peers which peers are talked to, and how much is believed of what they say
  * @param leaseDuration how long finished blocks are held for a reader that gives no sign of life
  * @param handshakeTimeout limit of one handshake
- * @param readTimeout limit of one read, from post to completion
+ * @param readTimeout limit of one read or write, from post to completion
+ * @param pushTimeout how long a request waits for another engine's write
  * @param engineTtl how long an unused peer stays loaded; zero for ever
  * @param skipReregistration test only: release and restore keep the old registration and payload,
  *     the fault that this connector exists to avoid
@@ -38,6 +39,7 @@ public record ConnectorConfig(
         Duration leaseDuration,
         Duration handshakeTimeout,
         Duration readTimeout,
+        Duration pushTimeout,
         Duration engineTtl,
         boolean skipReregistration) {
     /** The side channel's port in vLLM, {@code VLLM_NIXL_SIDE_CHANNEL_PORT}. */
@@ -78,6 +80,7 @@ public record ConnectorConfig(
         requirePositive("leaseDuration", leaseDuration, MAX_LEASE);
         requirePositive("handshakeTimeout", handshakeTimeout, MAX_TIMEOUT);
         requirePositive("readTimeout", readTimeout, MAX_TIMEOUT);
+        requirePositive("pushTimeout", pushTimeout, MAX_TIMEOUT);
         require(
                 !engineTtl.isNegative() && engineTtl.compareTo(MAX_TTL) <= 0,
                 "engineTtl=" + engineTtl + " is not between 0 and " + MAX_TTL);
@@ -126,6 +129,7 @@ public record ConnectorConfig(
         private Duration leaseDuration = Duration.ofSeconds(30);
         private Duration handshakeTimeout = Duration.ofSeconds(5);
         private Duration readTimeout = Duration.ofMinutes(2);
+        private Duration pushTimeout = Duration.ofSeconds(480);
         private Duration engineTtl = Duration.ofHours(1);
         private boolean skipReregistration;
 
@@ -210,6 +214,12 @@ public record ConnectorConfig(
             return this;
         }
 
+        /** Default: 480 s, as in vLLM. */
+        public Builder pushTimeout(Duration value) {
+            pushTimeout = value;
+            return this;
+        }
+
         /** Default: 1 h. */
         public Builder engineTtl(Duration value) {
             engineTtl = value;
@@ -242,6 +252,7 @@ public record ConnectorConfig(
                     leaseDuration,
                     handshakeTimeout,
                     readTimeout,
+                    pushTimeout,
                     engineTtl,
                     skipReregistration);
         }

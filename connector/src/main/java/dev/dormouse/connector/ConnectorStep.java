@@ -22,6 +22,9 @@ import java.util.Set;
  * @param revoked held requests that no reader can ask for any more, or may
  * @param revocations registrations of other engines that must not be read through any more
  * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere
+ * @param push what only a push connector orders
+ * @param children of an engine with several connectors, their steps; otherwise empty
+ * @param extraSends of such an engine, how many more connectors than one send a request
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -33,7 +36,10 @@ public record ConnectorStep(
         boolean draining,
         Set<String> revoked,
         List<Revocation> revocations,
-        int sideChannelPort) {
+        int sideChannelPort,
+        PushStep push,
+        List<ConnectorStep> children,
+        Map<String, Integer> extraSends) {
     /** A step of an engine that neither drains nor is told of revocations. */
     public ConnectorStep(
             List<ReadOrder> reads,
@@ -52,7 +58,46 @@ public record ConnectorStep(
                 false,
                 Set.of(),
                 List.of(),
-                0);
+                0,
+                PushStep.NONE,
+                List.of(),
+                Map.of());
+    }
+
+    /** A step of an engine with several connectors. */
+    static ConnectorStep of(List<ConnectorStep> children, Map<String, Integer> extraSends) {
+        return new ConnectorStep(
+                List.of(),
+                Set.of(),
+                Set.of(),
+                Map.of(),
+                List.of(),
+                0,
+                false,
+                Set.of(),
+                List.of(),
+                0,
+                PushStep.NONE,
+                children,
+                extraSends);
+    }
+
+    /** This step, with what a push connector orders. */
+    ConnectorStep with(PushStep ordered) {
+        return new ConnectorStep(
+                reads,
+                inBatch,
+                notProcessed,
+                leases,
+                heartbeats,
+                schedulerClockSeconds,
+                draining,
+                revoked,
+                revocations,
+                sideChannelPort,
+                ordered,
+                children,
+                extraSends);
     }
 
     /** Copies the collections, and keeps their order, so that a simulation can repeat a step. */
@@ -64,6 +109,8 @@ public record ConnectorStep(
         heartbeats = List.copyOf(heartbeats);
         revoked = copy(revoked);
         revocations = List.copyOf(revocations);
+        children = List.copyOf(children);
+        extraSends = Map.copyOf(extraSends);
     }
 
     private static Set<String> copy(Set<String> ids) {

@@ -83,6 +83,14 @@ record FetchedEngine(
                             local,
                             mapping.slices().get(i),
                             config.peers().maxBlocks());
+            if (config.factors().isPush() && geometry.blockRatio() != 1) {
+                throw new ConnectorException(
+                        "handshake: tokens per block differ: here "
+                                + local.blockTokens()
+                                + ", at the peer "
+                                + geometry.blockTokens()
+                                + "; a push needs equal ones");
+            }
             if (!ranks.isEmpty() && !Objects.equals(instanceId, payload.instanceId())) {
                 throw new ConnectorException(
                         "handshake: the ranks of engine "

@@ -20,7 +20,7 @@ record Handshake(
         SideChannelAddress address,
         long startedNanos,
         long deadlineNanos,
-        List<WaitingRead> covered,
+        List<WaitingOrder> covered,
         CompletableFuture<Answer> answer) {
     /**
      * What a peer told.

@@ -36,14 +36,16 @@ record Handshakes(
      * @throws ConnectorException if engines of these sizes do not fit together
      */
     RankMapping mapping(int remoteSize) {
-        return RankMapping.of(tpRank, config.tpSize(), remoteSize, config.factors().kvHeads());
+        RankMapping mapping =
+                RankMapping.of(tpRank, config.tpSize(), remoteSize, config.factors().kvHeads());
+        return config.factors().isPush() ? mapping.withoutRepeats() : mapping;
     }
 
     /**
      * Starts one. Its time limit begins now, however long it waits for its turn.
      *
      * @param remoteSize the peer's tensor parallel size
-     * @param engineWaiting all reads that wait for the engine
+     * @param engineWaiting all orders that wait for the engine
      * @param subscriber this engine, as a holder can reach it; null if it cannot
      * @throws ConnectorException if engines of these sizes do not fit together
      * @throws RejectedExecutionException if too many are under way
@@ -52,11 +54,11 @@ record Handshakes(
             String engineId,
             SideChannelAddress address,
             int remoteSize,
-            List<WaitingRead> engineWaiting,
+            List<WaitingOrder> engineWaiting,
             Subscription.@Nullable Reader subscriber,
             long nowNanos) {
         RankMapping mapping = mapping(remoteSize);
-        List<WaitingRead> covered = covered(engineWaiting, remoteSize);
+        List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
         long namedEpoch =
                 covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
         List<HoldQuestion> claims = claims(covered);
@@ -90,9 +92,9 @@ record Handshakes(
     Handshake claim(
             SideChannelAddress address,
             int remoteSize,
-            List<WaitingRead> engineWaiting,
+            List<WaitingOrder> engineWaiting,
             long nowNanos) {
-        List<WaitingRead> covered = covered(engineWaiting, remoteSize);
+        List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
         List<HoldQuestion> claims = claims(covered);
         long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
         return start(
@@ -109,7 +111,7 @@ record Handshakes(
             SideChannelAddress address,
             long nowNanos,
             long deadlineNanos,
-            List<WaitingRead> covered,
+            List<WaitingOrder> covered,
             Supplier<Handshake.Answer> conversation) {
         CompletableFuture<Handshake.Answer> answer = new CompletableFuture<>();
         threads.execute(
@@ -125,16 +127,16 @@ record Handshakes(
     }
 
     /** The oldest reads from ranks of this size, as many as one conversation bears. */
-    private static List<WaitingRead> covered(List<WaitingRead> waiting, int remoteSize) {
+    private static List<WaitingOrder> covered(List<WaitingOrder> waiting, int remoteSize) {
         return waiting.stream()
                 .filter(read -> read.namesSize(remoteSize))
                 .limit(MAX_COVERED)
                 .toList();
     }
 
-    private List<HoldQuestion> claims(List<WaitingRead> covered) {
+    private List<HoldQuestion> claims(List<WaitingOrder> covered) {
         return covered.stream()
-                .filter(WaitingRead::needsClaim)
+                .filter(WaitingOrder::needsClaim)
                 .map(
                         read ->
                                 new HoldQuestion(

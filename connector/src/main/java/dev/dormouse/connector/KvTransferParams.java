@@ -57,6 +57,11 @@ public final class KvTransferParams {
         return json.path("do_remote_prefill").asBoolean(false);
     }
 
+    /** How the holder wants its blocks to move, {@code pull} or {@code push}; null for any way. */
+    @Nullable String transferMode() {
+        return json.path("transfer_mode").textValue();
+    }
+
     /** True if another engine will decode: this engine shall hold the prompt's KV for it. */
     public boolean remoteDecode() {
         return json.path("do_remote_decode").asBoolean(false);

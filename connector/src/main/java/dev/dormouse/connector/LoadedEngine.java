@@ -10,12 +10,12 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A peer engine as loaded into the transport: the ranks that this rank reads from, their prepared
+ * A peer engine as loaded into the transport: the ranks that have this rank's heads, their prepared
  * blocks, and the identity of the registration that all this describes.
  */
 final class LoadedEngine {
     /**
-     * One source rank.
+     * One rank of the peer.
      *
      * @param peer its agent
      * @param blocks its prepared blocks, region by region; null if another rank is read instead
@@ -27,7 +27,7 @@ final class LoadedEngine {
     private final List<SourceRank> ranks;
     private RegistrationIdentity identity;
     private @Nullable ClockOffset clock;
-    private int readsInFlight;
+    private int transfersInFlight;
 
     private LoadedEngine(FetchedEngine fetched, List<SourceRank> ranks) {
         this.fetched = fetched;
@@ -95,14 +95,15 @@ final class LoadedEngine {
         return ranks;
     }
 
-    int readsInFlight() {
-        return readsInFlight;
+    int transfersInFlight() {
+        return transfersInFlight;
     }
 
-    void addReadInFlight(int change) {
-        readsInFlight += change;
+    void addTransfer(int change) {
+        transfersInFlight += change;
     }
 
+    /** False once the transport has lost a rank, or all of it was dropped. */
     boolean isConnected() {
         return ranks.stream().allMatch(rank -> rank.peer().isConnected());
     }
@@ -131,19 +132,19 @@ final class LoadedEngine {
     }
 
     /**
-     * Releases all prepared lists and drops all peers, each as far as it can. No read may be in
+     * Releases all prepared lists and drops all peers, each as far as it can. No transfer may be in
      * flight. May be called again after a failure: what is closed stays closed.
      *
      * @throws TransportException the first failure, with the others
      */
     void close() {
-        if (readsInFlight > 0) {
+        if (transfersInFlight > 0) {
             throw new IllegalStateException(
                     "drop engine "
                             + fetched.engineId()
                             + ": "
-                            + readsInFlight
-                            + " reads in flight");
+                            + transfersInFlight
+                            + " transfers in flight");
         }
         TransportException failure = new TransportException("drop " + this + " failed");
         closeAll(ranks, failure);

@@ -8,8 +8,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A reader's message to the engine that holds blocks for it. */
-sealed interface Notification {
+/** A message between the engine that holds blocks and the one that wants them. */
+sealed interface Notification
+        permits Notification.Completion,
+                Notification.Renewal,
+                Notification.Malformed,
+                PushRegistration,
+                PushCancel,
+                PushEnd {
     /** More than any message of a sane peer. */
     int MAX_BYTES = 1 << 20;
 
@@ -20,10 +26,12 @@ sealed interface Notification {
     String HEARTBEAT_PREFIX = "HB:";
 
     /**
-     * The blocks of a request were read, or are not needed: {@code <request id>:<consumers>}.
+     * The blocks of a request were read, or are not needed: {@code <request id>:<consumers>}. A
+     * holder that pushes tells so that it has written them.
      *
-     * @param requestId the holder's request
-     * @param consumers how many readers send this message in all
+     * @param requestId the request, by the id of whoever gets the message
+     * @param consumers how many readers send this message in all; of a push, the ranks of the
+     *     holder
      */
     record Completion(String requestId, int consumers) implements Notification {
         byte[] encode() {
@@ -67,6 +75,17 @@ sealed interface Notification {
         if (bytes.length > MAX_BYTES) {
             return new Malformed(bytes.length + " bytes, limit " + MAX_BYTES);
         }
+        try {
+            if (startsWith(bytes, PushRegistration.PREFIX)) {
+                return PushRegistration.decode(after(PushRegistration.PREFIX, bytes));
+            } else if (startsWith(bytes, PushCancel.PREFIX)) {
+                return PushCancel.decode(after(PushCancel.PREFIX, bytes));
+            } else if (startsWith(bytes, PushEnd.PREFIX)) {
+                return PushEnd.decode(after(PushEnd.PREFIX, bytes));
+            }
+        } catch (WireException e) {
+            return new Malformed(String.valueOf(e.getMessage()));
+        }
         String text;
         try {
             text = UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
@@ -85,5 +104,24 @@ sealed interface Notification {
             return new Malformed("neither a heartbeat nor <request id>:<consumers>");
         }
         return new Completion(text.substring(0, colon), Integer.parseInt(count));
+    }
+
+    /** A message of a prefix and msgpack. */
+    static byte[] prefixed(String prefix, WireWriter body) {
+        byte[] start = prefix.getBytes(UTF_8);
+        byte[] rest = body.bytes();
+        byte[] bytes = Arrays.copyOf(start, start.length + rest.length);
+        System.arraycopy(rest, 0, bytes, start.length, rest.length);
+        return bytes;
+    }
+
+    private static boolean startsWith(byte[] bytes, String prefix) {
+        byte[] start = prefix.getBytes(UTF_8);
+        return bytes.length >= start.length
+                && Arrays.equals(bytes, 0, start.length, start, 0, start.length);
+    }
+
+    private static byte[] after(String prefix, byte[] bytes) {
+        return Arrays.copyOfRange(bytes, prefix.getBytes(UTF_8).length, bytes.length);
     }
 }

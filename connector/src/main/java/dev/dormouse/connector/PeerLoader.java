@@ -42,7 +42,7 @@ final class PeerLoader {
         boolean dropped = false;
         for (RemoteEngine other : engines) {
             LoadedEngine holder = other.loaded;
-            if (holder != null && holder.holds(agentName) && holder.readsInFlight() == 0) {
+            if (holder != null && holder.holds(agentName) && holder.transfersInFlight() == 0) {
                 drop(other);
                 dropped = true;
             }

@@ -129,7 +129,10 @@ final class PullScheduler implements SchedulerConnector {
                         draining,
                         revoker.isComplete() ? held.ids() : Set.of(),
                         desk.revocations().take(),
-                        sideChannelPort());
+                        sideChannelPort(),
+                        PushStep.NONE,
+                        List.of(),
+                        Map.of());
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
@@ -194,6 +197,9 @@ final class PullScheduler implements SchedulerConnector {
             served.put(
                     new RankId(payload.ppRank(), payload.tpRank()),
                     new HandshakePayload(hash, metadata, epoch, config.instanceId()).encode());
+        }
+        if (held.size() == 0) { // else the pages stayed, and can be read through older payloads
+            desk.forgetReaders();
         }
         desk.serve(epoch, served);
         LOG.log(
@@ -273,6 +279,17 @@ final class PullScheduler implements SchedulerConnector {
         Reading known = readings.get(id);
         if (known != null) {
             return known;
+        }
+        String mode = params.transferMode();
+        if (mode != null && !mode.equals(config.factors().transferMode())) {
+            unreadable.add(id);
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "not for this connector, whose transfer mode is {0}: request={1} mode={2}",
+                    config.factors().transferMode(),
+                    id,
+                    Excerpt.of(mode));
+            return null;
         }
         try {
             Reading reading = new Reading(RemoteHandOver.read(params), nanoClock.getAsLong() / 1e9);
@@ -405,7 +422,7 @@ final class PullScheduler implements SchedulerConnector {
                                 computedTokens,
                                 request.promptTokens(),
                                 request.promptHash())
-                        .write());
+                        .write(config.factors().transferMode()));
     }
 
     private void requireOnePerRank(List<RankPayload> payloads) {

@@ -1,38 +1,11 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.KvTransport;
-import dev.dormouse.transport.PeerMessage;
-import dev.dormouse.transport.TransportException;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
-/**
- * The worker's half of the pull connector: vLLM's {@code NixlPullConnectorWorker}, and the renewal
- * of a registration when its pages are replaced.
- */
-final class PullWorker implements WorkerConnector {
-    private static final System.Logger LOG = System.getLogger("dormouse.connector");
-
-    private final ConnectorConfig config;
-    private final int tpRank;
-    private final KvTransport transport;
-    private final Surroundings surroundings;
-    private final AutoCloseable ownedThreads;
-    private final StatisticsRecorder statistics = new StatisticsRecorder();
-    private final ReadOutcomes outcomes = new ReadOutcomes();
-    private final Set<String> finishedSending = new HashSet<>();
-    private final SendLedger ledger;
-    private @Nullable Reader reader;
-    private boolean released;
-    private boolean closed;
-
-    /** What exists once the KV cache is registered. */
-    private record Reader(LocalCache local, ActiveReads reads, RemoteEngines engines) {}
-
+/** The worker's half of the pull connector: vLLM's {@code NixlPullConnectorWorker}. */
+final class PullWorker extends NixlWorker {
     /**
      * A worker that owns {@code transport}.
      *
@@ -44,228 +17,62 @@ final class PullWorker implements WorkerConnector {
             KvTransport transport,
             Surroundings surroundings,
             AutoCloseable ownedThreads) {
-        this.config = config;
-        this.tpRank = tpRank;
-        this.transport = transport;
-        this.surroundings = surroundings;
-        this.ownedThreads = ownedThreads;
-        this.ledger = new SendLedger(config.leaseExtension(), config.holdLimit(), statistics);
+        super(config, tpRank, transport, surroundings, ownedThreads);
     }
 
     @Override
-    public void registerKvCaches(KvCacheRegions regions) {
-        if (reader != null || closed) {
-            throw new IllegalStateException("register: called twice, or after close");
-        }
-        if (regions.blockTokens() != config.blockTokens()) {
-            throw new ConnectorException(
-                    "register: the KV cache has "
-                            + regions.blockTokens()
-                            + " tokens per block, the configuration "
-                            + config.blockTokens());
-        }
-        LocalCache local = new LocalCache(transport, config, regions);
-        local.register();
-        statistics.registration();
+    Traffic traffic(Traffic.Parts parts) {
         ActiveReads reads =
                 new ActiveReads(
-                        transport,
-                        local,
-                        outcomes,
-                        statistics,
-                        config.readTimeout(),
-                        surroundings.nanoClock());
-        RemoteEngines engines =
-                new RemoteEngines(
-                        transport,
-                        config,
-                        new Handshakes(
-                                config,
-                                tpRank,
-                                regions,
-                                new HandshakeClient(
-                                        surroundings.dialer(), surroundings.nanoClock()),
-                                surroundings.threads(),
-                                surroundings.nanoClock()),
+                        parts.transport(),
+                        parts.local(),
+                        parts.outcomes(),
+                        parts.statistics(),
+                        parts.config().readTimeout(),
+                        parts.nanoClock());
+        OrderRules rules =
+                new PullRules(
+                        parts.config(),
+                        parts.messenger(),
                         reads,
-                        outcomes,
-                        statistics);
-        reader = new Reader(local, reads, engines);
+                        parts.outcomes(),
+                        parts.statistics());
+        return new Reading(
+                rules, reads, parts.ledger(), parts.finishedSending(), parts.statistics());
     }
 
-    @Override
-    public RankPayload payload() {
-        if (released) {
-            throw new IllegalStateException("payload: the KV cache is released");
-        }
-        return new RankPayload(0, tpRank, open().local().metadata());
-    }
-
-    @Override
-    public void start(ConnectorStep step) {
-        Reader open = open();
-        long nowNanos = now();
-        ledger.take(step, nowNanos, finishedSending);
-        open.engines().reachableAt(step.sideChannelPort());
-        step.revocations().forEach(open.engines()::revoke);
-        for (ReadOrder order : step.reads()) {
-            String refusal = order.refusal();
-            if (refusal != null) {
-                statistics.failedTransfer();
-                outcomes.failed(order, refusal);
-            } else if (!released) {
-                open.engines().submit(order, arrival(order, step, nowNanos), nowNanos);
-            } else if (order.localBlocks().isEmpty()) { // the holder's lease will run out
-                statistics.failedNotification();
-                outcomes.done(order);
-            } else {
-                statistics.failedTransfer();
-                outcomes.failed(order, "this engine's KV cache is released");
+    /** The traffic of a rank that reads and is read from. */
+    private record Reading(
+            OrderRules rules,
+            ActiveReads reads,
+            SendLedger ledger,
+            Set<String> finishedSending,
+            StatisticsRecorder statistics)
+            implements Traffic {
+        @Override
+        public void take(Notification message, String agentName, long nowNanos) {
+            switch (message) {
+                case Notification.Renewal renewal -> ledger.renew(renewal, nowNanos);
+                case Notification.Completion completion ->
+                        ledger.complete(completion, agentName, finishedSending);
+                case PushRegistration _, PushCancel _, PushEnd _, Notification.Malformed _ ->
+                        statistics.malformedNotification();
             }
         }
-        if (!released) {
-            step.heartbeats().forEach(heartbeat -> open.engines().renew(heartbeat, nowNanos));
-        }
-    }
 
-    @Override
-    public WorkerReport poll() {
-        Reader reader = open();
-        progress(reader);
-        WorkerReport report =
-                outcomes.take(
-                        finishedSending,
-                        ledger.takeRenewed(),
-                        reader.engines().takeRevoked(),
-                        statistics.take());
-        finishedSending.clear();
-        return report;
-    }
-
-    @Override
-    public void prepareRelease(Duration limit) {
-        Reader open = open();
-        if (!released) {
-            awaitQuiet(open, limit);
+        @Override
+        public List<LoadedEngine> progress(long nowNanos) {
+            return reads.progress(nowNanos);
         }
-    }
 
-    @Override
-    public void releaseKvCaches(Duration limit) {
-        Reader open = open();
-        if (released) {
-            dropLeftover(open.local());
-            return;
+        @Override
+        public boolean isQuiet() {
+            return reads.isEmpty();
         }
-        awaitQuiet(open, limit);
-        if (!config.skipReregistration()) {
-            open.engines().dropAll();
-            open.local().deregister();
-        }
-        released = true;
-        LOG.log(System.Logger.Level.INFO, "KV cache released: tpRank={0}", tpRank);
-    }
 
-    /**
-     * What a failed restore could not undo would pin the pages, and outlive them: the next restore
-     * would build on it.
-     */
-    private void dropLeftover(LocalCache local) {
-        if (!config.skipReregistration() && local.state() != LocalCache.State.RELEASED) {
-            local.deregister();
+        @Override
+        public List<String> describe(long nowNanos) {
+            return reads.describe(nowNanos);
         }
-    }
-
-    @Override
-    public void restoreKvCaches() {
-        Reader open = open();
-        if (!released && open.local().state() == LocalCache.State.REGISTERED) {
-            return;
-        }
-        if (!config.skipReregistration()) {
-            open.local().register();
-            statistics.registration();
-        }
-        released = false;
-        LOG.log(System.Logger.Level.INFO, "KV cache restored: tpRank={0}", tpRank);
-    }
-
-    @Override
-    public boolean isReleased() {
-        return released;
-    }
-
-    @Override
-    public void close() {
-        if (closed) {
-            return;
-        }
-        closed = true;
-        try (AutoCloseable _ = ownedThreads) {
-            transport.close();
-        } catch (RuntimeException e) {
-            throw e;
-        } catch (Exception e) {
-            throw new ConnectorException("close: " + e.getMessage(), e);
-        }
-    }
-
-    /** When an order's request came, on this rank's clock. */
-    private static long arrival(ReadOrder order, ConnectorStep step, long nowNanos) {
-        double seconds = order.arrivedSeconds();
-        return Double.isNaN(seconds)
-                ? nowNanos
-                : nowNanos - (long) ((step.schedulerClockSeconds() - seconds) * 1e9);
-    }
-
-    private void awaitQuiet(Reader open, Duration limit) {
-        long startNanos = now();
-        progress(open);
-        while (!open.reads().isEmpty() || !open.engines().isQuiet()) {
-            if (now() - startNanos >= limit.toNanos()) {
-                List<String> pending = new ArrayList<>(open.reads().describe(now()));
-                pending.addAll(open.engines().describe(now()));
-                throw new ReleaseTimeoutException(
-                        "release of the KV cache: still pending after "
-                                + limit
-                                + ": "
-                                + String.join("; ", pending)
-                                + "; everything stays registered");
-            }
-            surroundings.idle().run();
-            progress(open);
-        }
-    }
-
-    private void progress(Reader open) {
-        long nowNanos = now();
-        drain().forEach(message -> ledger.take(message, nowNanos, finishedSending));
-        ledger.expire(nowNanos, finishedSending);
-        open.engines().progress(open.reads().progress(nowNanos), nowNanos);
-    }
-
-    /** Peers' messages. A failure costs at most those of this moment; leases cover their loss. */
-    private List<PeerMessage> drain() {
-        try {
-            return transport.messages();
-        } catch (TransportException e) {
-            statistics.failedNotification();
-            LOG.log(System.Logger.Level.WARNING, "could not take messages: {0}", e.getMessage());
-            return List.of();
-        }
-    }
-
-    private Reader open() {
-        if (closed) {
-            throw new IllegalStateException("the connector's worker is closed");
-        }
-        if (reader == null) {
-            throw new IllegalStateException("the KV cache is not registered yet");
-        }
-        return reader;
-    }
-
-    private long now() {
-        return surroundings.nanoClock().getAsLong();
     }
 }

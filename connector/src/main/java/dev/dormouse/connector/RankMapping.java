@@ -34,6 +34,17 @@ record RankMapping(int remoteSize, List<Slice> slices, int consumers) {
             int remoteHeads,
             int localHeads,
             boolean repeated) {
+        Slice notRepeated() {
+            return new Slice(
+                    sourceRank,
+                    firstRemoteHead,
+                    firstLocalHead,
+                    heads,
+                    remoteHeads,
+                    localHeads,
+                    false);
+        }
+
         /** True if the slice is all that either side has. */
         boolean isWhole() {
             return heads == remoteHeads && heads == localHeads;
@@ -91,6 +102,12 @@ record RankMapping(int remoteSize, List<Slice> slices, int consumers) {
                             repeated));
         }
         return new RankMapping(remoteSize, slices, Math.max(1, localSize / remoteSize));
+    }
+
+    /** This mapping for writes: a rank is not spared them since another has the same heads. */
+    RankMapping withoutRepeats() {
+        return new RankMapping(
+                remoteSize, slices.stream().map(Slice::notRepeated).toList(), consumers);
     }
 
     /** True if an engine of this tensor parallel size can hold this many heads. */

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
@@ -20,6 +21,7 @@ public final class RankReports {
     private final Map<String, BitSet> revoking = new HashMap<>();
     private final Set<String> failed = new HashSet<>();
     private final Map<String, double[]> renewed = new HashMap<>();
+    private final List<RankReports> children = new ArrayList<>();
 
     /** A merger for this number of ranks. */
     public RankReports(int ranks) {
@@ -63,7 +65,33 @@ public final class RankReports {
         renewed.keySet().removeAll(sent);
         renewals.keySet().removeAll(sent);
         return new WorkerReport(
-                sent, renewals, received, failedNow, abandoned, revoked, statistics);
+                sent,
+                renewals,
+                received,
+                failedNow,
+                abandoned,
+                revoked,
+                statistics,
+                mergeChildren(reports));
+    }
+
+    /** Ranks with several connectors: each connector's reports, merged for themselves. */
+    private List<WorkerReport> mergeChildren(List<WorkerReport> reports) {
+        int count = reports.getFirst().children().size();
+        while (children.size() < count) {
+            children.add(new RankReports(ranks));
+        }
+        List<WorkerReport> merged = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            int child = i;
+            merged.add(
+                    children.get(i)
+                            .merge(
+                                    reports.stream()
+                                            .map(each -> each.children().get(child))
+                                            .toList()));
+        }
+        return merged;
     }
 
     /** A hold lasts as long as it does on the rank where it ends first. */

@@ -40,7 +40,7 @@ final class ReadDeadline {
      * @return one in the past if nothing is known
      */
     static long of(
-            WaitingRead read,
+            WaitingOrder read,
             LoadedEngine source,
             Renewals renewals,
             ConnectorConfig config,

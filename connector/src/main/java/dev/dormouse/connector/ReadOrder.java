@@ -26,7 +26,8 @@ public record ReadOrder(
         int endToken,
         boolean awaited,
         double arrivedSeconds,
-        @Nullable String refusal) {
+        @Nullable String refusal)
+        implements PeerOrder {
     /** Copies the lists. */
     public ReadOrder {
         localBlocks = List.copyOf(localBlocks);
@@ -52,6 +53,16 @@ public record ReadOrder(
                 awaited,
                 Double.NaN,
                 null);
+    }
+
+    @Override
+    public boolean isNotice() {
+        return localBlocks.isEmpty();
+    }
+
+    @Override
+    public boolean needsHold() {
+        return !isNotice();
     }
 
     /** An order to tell the producer that nothing is read. */

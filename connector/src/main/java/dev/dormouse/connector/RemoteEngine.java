@@ -21,7 +21,7 @@ final class RemoteEngine {
     private final Deque<String> retired = new ArrayDeque<>();
 
     /** Reads that have not started, oldest first. */
-    final List<WaitingRead> waiting = new ArrayList<>();
+    final List<WaitingOrder> waiting = new ArrayList<>();
 
     /** Leases that were renewed there. */
     final Renewals renewals = new Renewals();
@@ -136,7 +136,7 @@ final class RemoteEngine {
                             + " for "
                             + Duration.ofNanos(nowNanos - running.startedNanos()));
         }
-        for (WaitingRead read : waiting) {
+        for (WaitingOrder read : waiting) {
             pending.add(
                     "request "
                             + read.order().requestId()
@@ -153,7 +153,7 @@ final class RemoteEngine {
         return waiting.isEmpty()
                 && handshake == null
                 && fetched == null
-                && (loaded == null || loaded.readsInFlight() == 0);
+                && (loaded == null || loaded.transfersInFlight() == 0);
     }
 
     /** True if there is nothing worth remembering. */

@@ -9,63 +9,54 @@ import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CompletionException;
-import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The peers of one rank: decides for each ordered read whether it may go through what is loaded,
- * must ask the peer first, or comes too late.
+ * The peers of one rank: has them asked and loaded for the orders that wait for them, which then go
+ * on by {@link OrderRules}.
  *
  * <p>A peer is asked, at most once at a time, when it is not loaded, when a request names a newer
- * registration or other ranks than the loaded ones, and when one does not tell which it means. A
- * peer of our own kind must also say of every request that it holds it for this engine and no
- * other. What the answer replaces is dropped only when no read uses it, and only if the answer
- * differs: a false claim in a request's parameters costs a question, not a working peer.
+ * registration or other ranks than the loaded ones, and when one does not tell which it means.
+ * Where a reader needs it, a peer of our own kind must also say of a request that it holds it for
+ * this engine and no other. What the answer replaces is dropped only when no transfer uses it, and
+ * only if the answer differs: a false claim in a request's parameters costs a question, not a
+ * working peer.
  */
 final class RemoteEngines {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
-    private static final int MAX_MET = 4_096;
-
-    private final KvTransport transport;
     private final ConnectorConfig config;
-    private final Handshakes handshakes;
-    private final ActiveReads reads;
-    private final ReadOutcomes outcomes;
-    private final StatisticsRecorder statistics;
+    private final PeerAsker asker;
+    private final OrderEnds ends;
+    private final OrderRules rules;
+    private final PeerMessenger messenger;
     private final long patienceNanos;
     private final Map<Key, RemoteEngine> engines = new HashMap<>();
     private final PeerLoader loader;
-    private final SpentHandOvers spent;
     private final List<Revocation> revocations = new ArrayList<>();
-    private Subscription.@Nullable Reader self;
-
-    /** Engines that were loaded some time, for the count of those that are loaded again. */
-    private final Set<String> met = new HashSet<>();
-
     private boolean warnedOfMissingEpoch;
 
     /** Whoever says that an engine is elsewhere than others say speaks of another engine. */
-    private record Key(String engineId, SideChannelAddress address) {}
+    private record Key(String engineId, SideChannelAddress address) {
+        static Key of(RemoteSource peer) {
+            return new Key(peer.engineId(), new SideChannelAddress(peer.host(), peer.port()));
+        }
+    }
 
     RemoteEngines(
             KvTransport transport,
             ConnectorConfig config,
             Handshakes handshakes,
-            ActiveReads reads,
-            ReadOutcomes outcomes,
+            OrderRules rules,
+            PeerMessenger messenger,
             StatisticsRecorder statistics) {
-        this.transport = transport;
         this.loader = new PeerLoader(transport);
-        this.spent = new SpentHandOvers(config.holdLimit().toNanos());
         this.config = config;
-        this.handshakes = handshakes;
-        this.reads = reads;
-        this.outcomes = outcomes;
-        this.statistics = statistics;
+        this.rules = rules;
+        this.messenger = messenger;
+        this.ends = new OrderEnds(rules, statistics);
+        this.asker = new PeerAsker(config, handshakes, loader, ends, statistics);
         this.patienceNanos = config.handshakeTimeout().plus(config.readTimeout()).toNanos();
     }
 
@@ -74,24 +65,11 @@ final class RemoteEngines {
      *
      * @param arrivedNanos when its request came to this engine, on this rank's clock
      */
-    void submit(ReadOrder order, long arrivedNanos, long nowNanos) {
+    void submit(PeerOrder order, long arrivedNanos, long nowNanos) {
         RemoteSource remote = order.remote();
         RemoteEngine engine = use(remote.engineId(), remote.host(), remote.port(), nowNanos);
-        engine.waiting.add(new WaitingRead(order, nowNanos, arrivedNanos));
+        engine.waiting.add(new WaitingOrder(order, nowNanos, arrivedNanos));
         guarded(engine, () -> advance(engine, nowNanos));
-    }
-
-    /**
-     * Where this engine's side channel is, for peers that have to tell it something; 0 for none.
-     */
-    void reachableAt(int port) {
-        self =
-                port == 0
-                        ? null
-                        : new Subscription.Reader(
-                                config.engineId(),
-                                config.instanceId(),
-                                new SideChannelAddress(config.advertisedHost(), port));
     }
 
     /**
@@ -118,6 +96,11 @@ final class RemoteEngines {
         return obeyed;
     }
 
+    /** Where this engine's side channel is; see {@link PeerAsker#reachableAt}. */
+    void reachableAt(int port) {
+        asker.reachableAt(port);
+    }
+
     /** Renews leases at a loaded peer; a peer that is not loaded is asked, for the next time. */
     void renew(Heartbeat heartbeat, long nowNanos) {
         RemoteEngine engine =
@@ -130,7 +113,7 @@ final class RemoteEngines {
         if (usable != null) {
             long leaseNanos = heartbeat.lease().toNanos();
             for (Notification.Renewal renewal : Notification.Renewal.of(heartbeat)) {
-                if (send(engine, usable, renewal.encode(), nowNanos)) {
+                if (messenger.sendToAll(engine, usable, renewal.encode(), nowNanos)) {
                     engine.renewals.sent(
                             renewal.requestIds(),
                             nowNanos,
@@ -138,14 +121,57 @@ final class RemoteEngines {
                             ReadDeadline.marginNanos(leaseNanos));
                 }
             }
-        } else if (engine.handshake == null
-                && engine.fetched == null
-                && !engine.mustBackOff(null, nowNanos)) {
-            ask(engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
+        } else {
+            asker.askAhead(
+                    engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
         }
     }
 
-    /** Drives handshakes and waiting reads. */
+    /** Tells a peer something, if it is loaded; otherwise it is asked, for the next time. */
+    void tell(RemoteSource peer, byte[] message, long nowNanos) {
+        if (!tellLoaded(peer, message, nowNanos)) {
+            expect(peer, nowNanos);
+        }
+    }
+
+    /** Tells a peer something if it is loaded; whether all its ranks took the message. */
+    boolean tellLoaded(RemoteSource peer, byte[] message, long nowNanos) {
+        RemoteEngine engine = engines.get(Key.of(peer));
+        LoadedEngine usable = engine == null ? null : engine.usable(peer.tpSize());
+        return engine != null
+                && usable != null
+                && usable.identity().reaches(peer)
+                && messenger.sendToAll(engine, usable, message, nowNanos);
+    }
+
+    /** Has a peer asked that will be needed, unless it is loaded. */
+    void expect(RemoteSource peer, long nowNanos) {
+        RemoteEngine engine = use(peer.engineId(), peer.host(), peer.port(), nowNanos);
+        LoadedEngine usable = engine.usable(peer.tpSize());
+        if (usable == null || !usable.identity().reaches(peer)) {
+            asker.askAhead(engine, peer.host(), peer.port(), peer.tpSize(), nowNanos);
+        }
+    }
+
+    /** Which registration of a peer is loaded, or null. */
+    @Nullable RegistrationIdentity identity(RemoteSource peer) {
+        RemoteEngine engine = engines.get(Key.of(peer));
+        LoadedEngine usable = engine == null ? null : engine.usable();
+        return usable == null ? null : usable.identity();
+    }
+
+    /** Ends the orders of a request that have not begun. */
+    void withdraw(String requestId, String reason) {
+        for (RemoteEngine engine : engines.values()) {
+            for (WaitingOrder waiting : List.copyOf(engine.waiting)) {
+                if (waiting.order().requestId().equals(requestId)) {
+                    ends.end(engine, waiting, reason);
+                }
+            }
+        }
+    }
+
+    /** Drives handshakes and waiting orders. */
     void progress(List<LoadedEngine> suspects, long nowNanos) {
         for (LoadedEngine suspect : suspects) {
             engines.values().stream()
@@ -153,7 +179,7 @@ final class RemoteEngines {
                     .forEach(engine -> engine.invalidate(nowNanos));
         }
         loader.retry();
-        spent.forget(nowNanos);
+        rules.forget(nowNanos);
         for (RemoteEngine engine : List.copyOf(engines.values())) {
             guarded(engine, () -> advance(engine, nowNanos));
         }
@@ -207,292 +233,62 @@ final class RemoteEngines {
                     "gave up reads from " + Excerpt.of(engine.engineId()),
                     e);
             engine.fetched = null;
-            handshakeFailed(engine, List.copyOf(engine.waiting), "internal error: " + e);
+            ends.handshakeFailed(engine, List.copyOf(engine.waiting), "internal error: " + e);
         }
     }
 
     private void advance(RemoteEngine engine, long nowNanos) {
-        settleHandshake(engine, nowNanos);
+        asker.settle(engine, nowNanos);
         LoadedEngine loaded = engine.loaded;
         if (loaded != null && !engine.waiting.isEmpty() && !loaded.isConnected()) {
             engine.invalidate(nowNanos);
         }
-        if (loaded == null || loaded.readsInFlight() == 0) {
+        if (loaded == null || loaded.transfersInFlight() == 0) {
             if (engine.fetched != null) {
-                replace(engine, engine.fetched);
+                asker.replace(engine, engine.fetched, engines.values());
             } else if (engine.isInvalid()) {
                 loader.drop(engine);
             }
         }
-        for (WaitingRead read : List.copyOf(engine.waiting)) {
+        for (WaitingOrder read : List.copyOf(engine.waiting)) {
             if (!engine.waiting.contains(read)) { // ended together with another
                 continue;
             }
             if (nowNanos - read.orderedNanos() >= patienceNanos) {
-                refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
+                ends.refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
             } else if (engine.fetched == null) {
                 judge(engine, read, nowNanos);
             }
         }
     }
 
-    private void settleHandshake(RemoteEngine engine, long nowNanos) {
-        Handshake handshake = engine.handshake;
-        if (handshake == null) {
-            return;
-        }
-        boolean answered = handshake.answer().isDone();
-        if (!answered && nowNanos - handshake.deadlineNanos() < 0) {
-            return;
-        }
-        engine.handshake = null;
-        if (!answered) { // its thread is stuck, or waits for its turn
-            handshakeFailed(
-                    engine,
-                    handshake.covered(),
-                    "handshake with "
-                            + handshake.address()
-                            + ": no answer within "
-                            + config.handshakeTimeout());
-            return;
-        }
-        try {
-            Handshake.Answer answer = handshake.answer().join();
-            FetchedEngine fetched = answer.engine();
-            for (WaitingRead read : handshake.covered()) {
-                HoldAnswer hold = answer.holds().get(read.order().remote().requestId());
-                if (hold != null) {
-                    read.markClaimed(hold);
-                }
-                if (fetched != null) {
-                    read.markAsked();
-                }
-            }
-            if (fetched == null) {
-                return;
-            }
-            LoadedEngine usable = engine.usable();
-            if (usable == null || !usable.isConnected() || !usable.confirm(fetched)) {
-                engine.fetched = fetched;
-            }
-        } catch (CompletionException e) {
-            Throwable cause = e.getCause() == null ? e : e.getCause();
-            handshakeFailed(engine, handshake.covered(), String.valueOf(cause.getMessage()));
-        }
-    }
-
-    private void replace(RemoteEngine engine, FetchedEngine fetched) {
-        LoadedEngine old = engine.loaded;
-        if (old != null
-                && old.address().equals(fetched.address())
-                && !Objects.equals(old.identity().instanceId(), fetched.identity().instanceId())) {
-            engine.retire(old.address(), old.identity().instanceId());
-        }
-        loader.drop(engine);
-        engine.fetched = null;
-        try {
-            engine.setLoaded(loader.load(fetched, engines.values()));
-            if (met.size() == MAX_MET) {
-                met.clear();
-            }
-            statistics.handshake(!met.add(engine.engineId()));
-            LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
-            for (RemoteEngine other : engines.values()) {
-                LoadedEngine neighbour = other.loaded;
-                if (other != engine
-                        && neighbour != null
-                        && neighbour.address().equals(fetched.address())) {
-                    other.replaced = true;
-                }
-            }
-        } catch (TransportException e) {
-            List<WaitingRead> asked =
-                    engine.waiting.stream().filter(WaitingRead::wasAsked).toList();
-            handshakeFailed(engine, asked, "could not load: " + e.getMessage());
-        }
-    }
-
-    private void judge(RemoteEngine engine, WaitingRead read, long nowNanos) {
+    private void judge(RemoteEngine engine, WaitingOrder read, long nowNanos) {
         RemoteSource remote = read.order().remote();
         if (remote.ppSize() != 1) {
-            handshakeFailed(
+            ends.handshakeFailed(
                     engine,
                     List.of(read),
                     "pipeline parallel sizes differ: here 1, at the peer " + remote.ppSize());
             return;
         }
-        LoadedEngine usable = engine.usable(remote.tpSize());
-        if (spent.contains(remote)) {
-            refuse(engine, read, "these parameters were used before: the blocks may be gone");
-            return;
-        }
-        if (read.isNotice() && usable != null && usable.identity().reaches(remote)) {
-            engine.waiting.remove(read);
-            spent.add(remote, nowNanos);
-            Notification.Completion notNeeded =
-                    new Notification.Completion(remote.requestId(), usable.mapping().consumers());
-            send(engine, usable, notNeeded.encode(), nowNanos);
-            outcomes.done(read.order());
-            return;
-        }
-        switch (verdict(engine, usable, read)) {
-            case READ -> startInTime(engine, Objects.requireNonNull(usable), read, nowNanos);
-            case STALE -> {
-                if (usable != null && !usable.identity().reaches(remote)) {
-                    engine.retire(usable.address(), remote.instanceId());
-                }
-                refuse(
-                        engine,
-                        read,
-                        "the blocks were handed over by instance "
-                                + Excerpt.of(String.valueOf(remote.instanceId()))
-                                + " in epoch "
-                                + remote.epoch()
-                                + ", but the peer is "
-                                + (usable == null ? "gone" : usable));
-            }
-            case ASK -> askFor(engine, read, nowNanos);
+        switch (rules.next(read, engine, nowNanos)) {
+            case OrderRules.Next.Begun _ -> engine.waiting.remove(read);
+            case OrderRules.Next.Ask _ -> askFor(engine, read, nowNanos);
+            case OrderRules.Next.Claim _ -> asker.claim(engine, nowNanos);
+            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal.reason());
         }
     }
 
-    /** Starts the read if its blocks are held for this engine, and for long enough. */
-    private void startInTime(
-            RemoteEngine engine, LoadedEngine source, WaitingRead read, long nowNanos) {
-        if (source.identity().instanceId() != null && read.needsClaim()) {
-            claim(engine, source, nowNanos);
-            return;
-        }
-        long deadlineNanos = ReadDeadline.of(read, source, engine.renewals, config, nowNanos);
-        if (nowNanos - deadlineNanos < 0) {
-            engine.waiting.remove(read);
-            spent.add(read.order().remote(), nowNanos);
-            reads.start(read.order(), source, nowNanos, deadlineNanos);
-        } else {
-            statistics.expiredRequest();
-            HoldAnswer hold = read.hold();
-            refuse(
-                    engine,
-                    read,
-                    hold == null || hold.held()
-                            ? "the peer may not hold the blocks any more: the lease is over"
-                            : "the peer does not hold the blocks for this engine: they are freed, or"
-                                    + " another engine reads them");
-        }
-    }
-
-    private void claim(RemoteEngine engine, LoadedEngine source, long nowNanos) {
-        if (engine.handshake != null) {
-            return;
-        }
-        int size = source.mapping().remoteSize();
-        try {
-            engine.handshake = handshakes.claim(source.address(), size, engine.waiting, nowNanos);
-        } catch (RejectedExecutionException e) {
-            failWaiting(engine, size, e);
-        }
-    }
-
-    private void failWaiting(RemoteEngine engine, int tpSize, RuntimeException cause) {
-        List<WaitingRead> waiting =
-                engine.waiting.stream().filter(read -> read.namesSize(tpSize)).toList();
-        handshakeFailed(engine, waiting, String.valueOf(cause.getMessage()));
-    }
-
-    private void askFor(RemoteEngine engine, WaitingRead read, long nowNanos) {
+    private void askFor(RemoteEngine engine, WaitingOrder read, long nowNanos) {
         RemoteSource remote = read.order().remote();
         warnOnceOfMissingEpoch(remote);
         if (engine.handshake == null) {
             if (engine.mustBackOff(remote, nowNanos)) {
-                refuse(engine, read, "the peer was lost just before; backing off");
+                ends.refuse(engine, read, "the peer was lost just before; backing off");
             } else {
-                ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
+                asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
             }
         }
-    }
-
-    private static RegistrationIdentity.Verdict verdict(
-            RemoteEngine engine, @Nullable LoadedEngine usable, WaitingRead read) {
-        RemoteSource remote = read.order().remote();
-        SideChannelAddress address = new SideChannelAddress(remote.host(), remote.port());
-        if (engine.isRetired(address, remote.instanceId())) {
-            return RegistrationIdentity.Verdict.STALE;
-        }
-        if (usable == null) {
-            return read.wasAsked()
-                    ? RegistrationIdentity.Verdict.STALE
-                    : RegistrationIdentity.Verdict.ASK;
-        }
-        return usable.identity()
-                .judge(
-                        remote,
-                        read.wasAsked(),
-                        HoldAnswer.isConfirmed(read.hold(), usable.identity()));
-    }
-
-    private void ask(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
-        SideChannelAddress address = new SideChannelAddress(host, port);
-        try {
-            engine.handshake =
-                    handshakes.start(
-                            engine.engineId(), address, tpSize, engine.waiting, self, nowNanos);
-        } catch (ConnectorException | RejectedExecutionException e) {
-            failWaiting(engine, tpSize, e);
-        }
-    }
-
-    private void handshakeFailed(RemoteEngine engine, List<WaitingRead> covered, String reason) {
-        statistics.failedHandshake();
-        LOG.log(
-                System.Logger.Level.WARNING,
-                "handshake failed: {0}; remoteEngine={1} waiting={2}",
-                reason,
-                Excerpt.of(engine.engineId()),
-                covered.size());
-        for (WaitingRead read : covered) {
-            if (engine.waiting.contains(read)) {
-                end(engine, read, reason);
-            }
-        }
-    }
-
-    /** Ends a read that must not be made. */
-    private void refuse(RemoteEngine engine, WaitingRead read, String reason) {
-        if (!read.isNotice()) {
-            statistics.failedTransfer();
-        }
-        end(engine, read, reason);
-    }
-
-    /** Ends a read that was not made; a notice that cannot be given fails nothing. */
-    private void end(RemoteEngine engine, WaitingRead read, String reason) {
-        engine.waiting.remove(read);
-        if (read.isNotice()) {
-            outcomes.done(read.order());
-        } else {
-            outcomes.failed(read.order(), reason);
-        }
-    }
-
-    /** Sends to all loaded ranks; true if all took it. */
-    private boolean send(RemoteEngine engine, LoadedEngine loaded, byte[] message, long nowNanos) {
-        boolean sent = true;
-        for (LoadedEngine.SourceRank rank : loaded.ranks()) {
-            try {
-                transport.notify(rank.peer(), message);
-            } catch (TransportException | IllegalArgumentException e) {
-                sent = false;
-                statistics.failedNotification();
-                LOG.log(
-                        System.Logger.Level.DEBUG,
-                        "message not sent: {0}; remoteEngine={1}",
-                        e.getMessage(),
-                        Excerpt.of(engine.engineId()));
-                if (!loaded.isConnected()) {
-                    engine.invalidate(nowNanos);
-                }
-            }
-        }
-        return sent;
     }
 
     private boolean isExpired(RemoteEngine engine, long nowNanos) {

@@ -79,8 +79,12 @@ record RemoteHandOver(
                 textOrNull(json, PROMPT_HASH));
     }
 
-    /** The parameters by which another engine finds these blocks. */
-    KvTransferParams write() {
+    /**
+     * The parameters by which another engine finds these blocks.
+     *
+     * @param transferMode {@code pull} or {@code push}
+     */
+    KvTransferParams write(String transferMode) {
         ObjectNode json = JsonNodeFactory.instance.objectNode();
         json.put("do_remote_prefill", true);
         json.put("do_remote_decode", false);
@@ -94,8 +98,10 @@ record RemoteHandOver(
         json.put("dcp_size", 1);
         json.put("pp_size", source.ppSize());
         json.put(TOKENS, tokens);
-        json.putNull(EXPIRY);
-        json.put(GENERATION, source.epoch());
+        if (transferMode.equals(CompatibilityFactors.PULL)) { // as in vLLM
+            json.putNull(EXPIRY);
+            json.put(GENERATION, source.epoch());
+        }
         json.put(EPOCH, source.epoch());
         json.put(INSTANCE_ID, source.instanceId());
         if (source.lease().tellsDeadline()) {
@@ -108,7 +114,7 @@ record RemoteHandOver(
         if (promptHash != null) {
             json.put(PROMPT_HASH, promptHash);
         }
-        json.put("transfer_mode", "pull");
+        json.put("transfer_mode", transferMode);
         return KvTransferParams.of(json);
     }
 

@@ -1,12 +1,12 @@
 package dev.dormouse.connector;
 
-import dev.dormouse.transport.PeerMessage;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 
 /**
  * The holder's books on one rank: which requests may be read by others, until when they are held,
@@ -49,14 +49,17 @@ final class SendLedger {
      * Takes a step's orders; adds to {@code finished} what needs no hold any more.
      *
      * @param nowNanos this rank's clock; the step's deadlines are moved to it
+     * @param busy what must not end now, although it may have to
      */
-    void take(ConnectorStep step, long nowNanos, Set<String> finished) {
+    void take(ConnectorStep step, long nowNanos, Set<String> finished, Predicate<String> busy) {
         schedulerOffsetNanos = nowNanos - (long) (step.schedulerClockSeconds() * 1e9);
         draining = step.draining();
         step.inBatch().forEach(id -> readers.computeIfAbsent(id, _ -> new HashSet<>()));
         step.notProcessed().forEach(this::forget);
         addLeases(step.leases(), nowNanos, finished);
-        step.revoked().forEach(id -> revoke(id, finished));
+        step.revoked().stream()
+                .filter(id -> !busy.test(id)) // it comes again
+                .forEach(id -> revoke(id, finished));
     }
 
     private void addLeases(Map<String, Double> added, long nowNanos, Set<String> finished) {
@@ -81,29 +84,35 @@ final class SendLedger {
         }
     }
 
-    /** Takes a reader's message; adds to {@code finished} what all readers have read. */
-    void take(PeerMessage message, long nowNanos, Set<String> finished) {
-        switch (Notification.decode(message.bytes())) {
-            case Notification.Renewal renewal ->
-                    renewal.requestIds().forEach(id -> renew(id, nowNanos));
-            case Notification.Completion completion -> complete(completion, message, finished);
-            case Notification.Malformed malformed -> {
-                statistics.malformedNotification();
-                LOG.log(
-                        System.Logger.Level.WARNING,
-                        "dropped a message: agent={0} problem={1}",
-                        Excerpt.of(message.agentName()),
-                        malformed.problem());
-            }
+    /** A reader still waits for these requests. */
+    void renew(Notification.Renewal renewal, long nowNanos) {
+        renewal.requestIds().forEach(id -> renew(id, nowNanos));
+    }
+
+    /** True if a reader may ask for the request, now or when it has ended. */
+    boolean knows(String id) {
+        return readers.containsKey(id);
+    }
+
+    /** True if the request has ended and is held. */
+    boolean holds(String id) {
+        return leases.containsKey(id);
+    }
+
+    /** A request was sent to its reader; added to {@code finished} if it was held. */
+    void sent(String id, Set<String> finished) {
+        if (leases.containsKey(id)) {
+            forget(id);
+            finished.add(id);
         }
     }
 
-    /** Adds to {@code finished} all requests whose lease has run out. */
-    void expire(long nowNanos, Set<String> finished) {
+    /** Adds to {@code finished} all requests whose lease has run out, unless they are busy. */
+    void expire(long nowNanos, Set<String> finished, Predicate<String> busy) {
         for (Iterator<Map.Entry<String, Lease>> each = leases.entrySet().iterator();
                 each.hasNext(); ) {
             Map.Entry<String, Lease> lease = each.next();
-            if (nowNanos - lease.getValue().deadlineNanos() >= 0) {
+            if (nowNanos - lease.getValue().deadlineNanos() >= 0 && !busy.test(lease.getKey())) {
                 each.remove();
                 renewed.remove(lease.getKey());
                 Set<String> seen = readers.remove(lease.getKey());
@@ -139,8 +148,8 @@ final class SendLedger {
         }
     }
 
-    private void complete(
-            Notification.Completion completion, PeerMessage message, Set<String> finished) {
+    /** A reader is done; adds to {@code finished} what all readers have read. */
+    void complete(Notification.Completion completion, String agentName, Set<String> finished) {
         String id = completion.requestId();
         Set<String> seen = readers.get(id);
         if (seen == null || readEarly.contains(id)) {
@@ -149,10 +158,10 @@ final class SendLedger {
                     System.Logger.Level.WARNING,
                     "completion for a request that is not held: request={0} agent={1}",
                     Excerpt.of(id),
-                    Excerpt.of(message.agentName()));
+                    Excerpt.of(agentName));
             return;
         }
-        seen.add(message.agentName());
+        seen.add(agentName);
         if (seen.size() < completion.consumers()) {
             return;
         }

@@ -2,7 +2,6 @@ package dev.dormouse.connector;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The hand-overs that this rank has begun to read, or told their holder not to need. The holder
@@ -12,20 +11,8 @@ import org.jspecify.annotations.Nullable;
 final class SpentHandOvers {
     private static final int MAX_ENTRIES = 1 << 20;
 
-    private record HandOverId(
-            String engineId, @Nullable String instanceId, String host, int port, String requestId) {
-        static HandOverId of(RemoteSource source) {
-            return new HandOverId(
-                    source.engineId(),
-                    source.instanceId(),
-                    source.host(),
-                    source.port(),
-                    source.requestId());
-        }
-    }
-
     private final long memoryNanos;
-    private final LinkedHashMap<HandOverId, Long> spentNanos = new LinkedHashMap<>();
+    private final LinkedHashMap<RemoteSource.Key, Long> spentNanos = new LinkedHashMap<>();
 
     /**
      * Nothing is spent yet.
@@ -37,19 +24,19 @@ final class SpentHandOvers {
     }
 
     void add(RemoteSource source, long nowNanos) {
-        spentNanos.putLast(HandOverId.of(source), nowNanos);
+        spentNanos.putLast(source.key(), nowNanos);
         if (spentNanos.size() > MAX_ENTRIES) {
             spentNanos.pollFirstEntry();
         }
     }
 
     boolean contains(RemoteSource source) {
-        return spentNanos.containsKey(HandOverId.of(source));
+        return spentNanos.containsKey(source.key());
     }
 
     /** Forgets what no lease can cover any more. */
     void forget(long nowNanos) {
-        for (Map.Entry<HandOverId, Long> oldest = spentNanos.firstEntry();
+        for (Map.Entry<RemoteSource.Key, Long> oldest = spentNanos.firstEntry();
                 oldest != null && nowNanos - oldest.getValue() >= memoryNanos;
                 oldest = spentNanos.firstEntry()) {
             spentNanos.pollFirstEntry();

@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import java.util.Collections;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
@@ -20,6 +21,7 @@ import java.util.Set;
  * @param revoked {@linkplain Revocation#id() revocations} that are obeyed: nothing reads or will
  *     read through what they name
  * @param statistics counts and samples since the last report
+ * @param children of an engine with several connectors, their reports; otherwise empty
  */
 public record WorkerReport(
         Set<String> finishedSending,
@@ -28,7 +30,8 @@ public record WorkerReport(
         Set<String> failedReceiving,
         Set<String> abandonedReceiving,
         Set<String> revoked,
-        TransferStatistics statistics) {
+        TransferStatistics statistics,
+        List<WorkerReport> children) {
     /** A report in which nothing was renewed, abandoned or revoked. */
     public WorkerReport(
             Set<String> finishedSending,
@@ -42,7 +45,28 @@ public record WorkerReport(
                 failedReceiving,
                 Set.of(),
                 Set.of(),
-                statistics);
+                statistics,
+                List.of());
+    }
+
+    /** A report of one connector. */
+    public WorkerReport(
+            Set<String> finishedSending,
+            Map<String, Double> renewedSending,
+            Set<String> finishedReceiving,
+            Set<String> failedReceiving,
+            Set<String> abandonedReceiving,
+            Set<String> revoked,
+            TransferStatistics statistics) {
+        this(
+                finishedSending,
+                renewedSending,
+                finishedReceiving,
+                failedReceiving,
+                abandonedReceiving,
+                revoked,
+                statistics,
+                List.of());
     }
 
     /** Copies the sets, and keeps their order: in it blocks are freed. */
@@ -53,6 +77,7 @@ public record WorkerReport(
         failedReceiving = copy(failedReceiving);
         abandonedReceiving = copy(abandonedReceiving);
         revoked = copy(revoked);
+        children = List.copyOf(children);
     }
 
     private static Set<String> copy(Set<String> ids) {
@@ -66,6 +91,7 @@ public record WorkerReport(
                 && finishedReceiving.isEmpty()
                 && abandonedReceiving.isEmpty()
                 && revoked.isEmpty()
-                && statistics.isEmpty();
+                && statistics.isEmpty()
+                && children.stream().allMatch(WorkerReport::isEmpty);
     }
 }

@@ -21,7 +21,7 @@ final class KvTransferConfigTest {
         assertThat(config.role()).isEqualTo(KvTransferConfig.Role.PRODUCER);
         assertThat(config)
                 .usingRecursiveComparison()
-                .ignoringFields("role")
+                .ignoringFields("role", "connector")
                 .isEqualTo(KvTransferConfig.NONE);
     }
 
@@ -73,6 +73,70 @@ final class KvTransferConfigTest {
     }
 
     @Test
+    void thePushConnectorHasATimeOfItsOwn() {
+        KvTransferConfig config =
+                parse(
+                        """
+                        {"kv_connector": "NixlPushConnector", "kv_role": "kv_consumer",
+                         "kv_connector_extra_config": {"push_registration_timeout": 60}}
+                        """);
+        assertThat(config.isPush()).isTrue();
+        assertThat(config.warnings()).isEmpty();
+        assertThat(config.sleepRefusal()).isNull();
+        ConnectorConfig.Builder builder = Params.config("e");
+        config.applyTo(builder);
+        assertThat(builder.build().pushTimeout()).isEqualTo(Duration.ofMinutes(1));
+        assertThat(ModelEngine.FACTORS.pushed().hash()).isNotEqualTo(ModelEngine.FACTORS.hash());
+    }
+
+    @Test
+    void severalConnectorsInheritRoleAndEngineIdUnlessTheySayThem() {
+        KvTransferConfig config =
+                parse(
+                        multi(
+                                "kv_consumer",
+                                """
+                                {"kv_connector": "NixlConnector", "engine_id": "own"},
+                                {"kv_connector": "NixlPushConnector",
+                                 "kv_connector_extra_config": {"kv_lease_duration": 7}}
+                                """));
+        assertThat(config.children())
+                .extracting(KvTransferConfig::connector)
+                .containsExactly("NixlConnector", "NixlPushConnector");
+        assertThat(config.children())
+                .extracting(KvTransferConfig::engineId)
+                .containsExactly("own", "all");
+        assertThat(config.children())
+                .extracting(KvTransferConfig::role)
+                .containsOnly(KvTransferConfig.Role.CONSUMER);
+        assertThat(config.children().get(1).leaseDuration()).isEqualTo(Duration.ofSeconds(7));
+        assertThat(config.sleepRefusal()).isNull();
+    }
+
+    @Test
+    void severalConnectorsAreRefusedThatCannotWorkTogether() {
+        String two =
+                "{\"kv_connector\": \"NixlConnector\"}, {\"kv_connector\": \"NixlPushConnector\"}";
+        assertRefused(multi("kv_producer", two), "kv_consumer", "kv_transfer_params");
+        assertRefused(multi("kv_consumer", ""), "connectors is missing");
+        assertRefused(multi("kv_consumer", multi("kv_consumer", two)), "no MultiConnector again");
+        assertRefused(multi("kv_consumer", "3"), "connectors");
+        assertRefused(
+                "{\"kv_connector\": \"MultiConnector\", \"kv_role\": \"kv_consumer\","
+                        + " \"kv_connector_extra_config\": {\"backends\": [\"UCX\"]}}",
+                "'backends'",
+                "MultiConnector");
+    }
+
+    private static String multi(String role, String children) {
+        return "{\"kv_connector\": \"MultiConnector\", \"kv_role\": \""
+                + role
+                + "\", \"engine_id\": \"all\", \"kv_connector_extra_config\": {\"connectors\": ["
+                + children
+                + "]}}";
+    }
+
+    @Test
     void kvBothAndLegacyKeysWarn() {
         assertThat(parse(START + "\"kv_both\"}").warnings())
                 .singleElement()
@@ -98,9 +162,10 @@ final class KvTransferConfigTest {
         assertRefused("{\"kv_role\": \"kv_both\"}", "kv_connector is missing");
         assertRefused("{\"kv_connector\": \"NixlConnector\"}", "kv_role is missing");
         assertRefused(
-                "{\"kv_connector\": \"NixlPushConnector\", \"kv_role\": \"kv_both\"}",
-                "NixlPushConnector",
-                "NixlPullConnector");
+                "{\"kv_connector\": \"MooncakeConnector\", \"kv_role\": \"kv_both\"}",
+                "MooncakeConnector",
+                "NixlPullConnector",
+                "NixlPushConnector");
         assertRefused(START + "\"kv_producer\", \"kv_buffer_device\": \"cuda\"}", "cuda", "cpu");
         assertRefused(withExtra("\"backends\": [\"UCX\", \"GDS\"]"), "backends", "GDS", "UCX");
         assertRefused(withExtra("\"bidirectional_kv_xfer\": true"), "bidirectional_kv_xfer");

@@ -36,14 +36,16 @@ final class ModelEngine {
         private final ModelMemory memory = new ModelMemory(PAGE_BYTES);
         private final long base;
         private final ModelTransport transport;
-        private final PullWorker worker;
+        private final NixlWorker worker;
 
         private Rank(ModelWorld world, ConnectorConfig config, int tpRank, LongSupplier nanoClock) {
             base = memory.allocate(LAYERS * REGION_BYTES);
             transport = world.fabric().open(world.nextAgentName(), memory);
+            Surroundings surroundings = world.surroundings(nanoClock);
             worker =
-                    new PullWorker(
-                            config, tpRank, transport, world.surroundings(nanoClock), () -> {});
+                    config.factors().isPush()
+                            ? new PushWorker(config, tpRank, transport, surroundings, () -> {})
+                            : new PullWorker(config, tpRank, transport, surroundings, () -> {});
         }
 
         ModelTransport transport() {
@@ -54,7 +56,7 @@ final class ModelEngine {
             return memory;
         }
 
-        PullWorker worker() {
+        NixlWorker worker() {
             return worker;
         }
 
@@ -85,7 +87,7 @@ final class ModelEngine {
 
     private final ModelWorld world;
     private final ConnectorConfig config;
-    private final PullScheduler scheduler;
+    private final SchedulerConnector scheduler;
     private final List<Rank> ranks = new ArrayList<>();
     private final RankReports reports;
     private final Set<String> sent = new HashSet<>();
@@ -102,7 +104,10 @@ final class ModelEngine {
         LongSupplier nanoClock = () -> world.nanoTime() + ahead.toNanos();
         this.world = world;
         this.config = config;
-        this.scheduler = new PullScheduler(config, world.surroundings(nanoClock), () -> {});
+        this.scheduler =
+                config.factors().isPush()
+                        ? new PushScheduler(config, world.surroundings(nanoClock), () -> {})
+                        : new PullScheduler(config, world.surroundings(nanoClock), () -> {});
         for (int rank = 0; rank < config.tpSize(); rank++) {
             ranks.add(new Rank(world, config, rank, nanoClock));
         }
@@ -122,7 +127,7 @@ final class ModelEngine {
         return config;
     }
 
-    PullScheduler scheduler() {
+    SchedulerConnector scheduler() {
         return scheduler;
     }
 

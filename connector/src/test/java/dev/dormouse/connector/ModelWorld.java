@@ -95,6 +95,15 @@ final class ModelWorld {
                 .sideChannelPort(0);
     }
 
+    /** The same for an engine that pushes. */
+    ConnectorConfig.Builder pushConfig(String engineId) {
+        return ConnectorConfig.builder(ModelEngine.FACTORS.pushed(), ModelEngine.BLOCK_TOKENS)
+                .engineId(engineId)
+                .instanceId(engineId + "-instance-" + engines.size())
+                .bindHost("127.0.0.1")
+                .sideChannelPort(0);
+    }
+
     void forget(ModelEngine engine) {
         engines.remove(engine);
     }

@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.testkit.Seeded;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
 /** Messages between workers, which anybody could send. */
@@ -42,6 +45,73 @@ final class NotificationTest {
                         Notification.Renewal.of(
                                 new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), List.of())))
                 .isEmpty();
+    }
+
+    @Test
+    void aPushRegistrationHasVllmsBytes() {
+        String golden =
+                "8baa726571756573745f6964a26431b06465636f64655f656e67696e655f6964a26465ab6465636f"
+                        + "64655f686f7374a168ab6465636f64655f706f7274cd15e0ae6465636f64655f74705f73"
+                        + "697a6501af6c6f63616c5f626c6f636b5f69647391920102b072656d6f74655f656e6769"
+                        + "6e655f6964a27065ab72656d6f74655f686f7374a27068ab72656d6f74655f706f7274cd"
+                        + "15e1ae72656d6f74655f74705f73697a6501ae72656d6f74655f70705f73697a6501";
+        PushRegistration registration = registration(null, 0, "", RemoteLease.UNKNOWN);
+        byte[] bytes = registration.encode();
+        assertThat(new String(bytes, 0, 9, UTF_8)).isEqualTo("PUSH_REG:");
+        assertThat(HexFormat.of().formatHex(bytes, 9, bytes.length)).isEqualTo(golden);
+        assertThat(Notification.decode(bytes)).isEqualTo(registration);
+    }
+
+    @Test
+    void thisProductsKeysStandBehindVllms() {
+        PushRegistration own = registration("i", 7, "p1", new RemoteLease(12.5, 480));
+        PushRegistration plain = registration(null, 0, "", RemoteLease.UNKNOWN);
+        assertThat(Notification.decode(own.encode())).isEqualTo(own);
+        byte[] rest = plain.encode();
+        assertThat(Arrays.copyOfRange(own.encode(), 12, rest.length + 2))
+                .startsWith(Arrays.copyOfRange(rest, 10, rest.length));
+    }
+
+    @Test
+    void cancellationsAndEndsSurviveTheWire() {
+        PushCancel cancel = new PushCancel(new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7));
+        assertThat(Notification.decode(cancel.encode())).isEqualTo(cancel);
+        for (boolean clear : new boolean[] {true, false}) {
+            PushEnd end = new PushEnd("d1", clear);
+            assertThat(Notification.decode(end.encode())).isEqualTo(end);
+        }
+    }
+
+    @Test
+    void brokenPushMessagesAreMalformed() {
+        WireWriter notAMap = new WireWriter().array(1).string("request_id");
+        WireWriter wrongType = new WireWriter().map(1).string("request_id").integer(1);
+        for (String prefix : List.of(PushRegistration.PREFIX, PushCancel.PREFIX, PushEnd.PREFIX)) {
+            for (WireWriter body : List.of(notAMap, wrongType, new WireWriter().map(0))) {
+                assertThat(Notification.decode(Notification.prefixed(prefix, body)))
+                        .isInstanceOf(Notification.Malformed.class);
+            }
+        }
+        byte[] good = registration("i", 7, "p1", new RemoteLease(12.5, 480)).encode();
+        for (int length = 9; length < good.length; length++) {
+            assertThat(Notification.decode(Arrays.copyOf(good, length)))
+                    .isInstanceOf(Notification.Malformed.class);
+        }
+        Seeded.forAll(
+                500,
+                random -> {
+                    byte[] bytes = good.clone();
+                    bytes[random.nextInt(9, bytes.length)] = (byte) random.nextInt();
+                    assertThat(Notification.decode(bytes)).isNotNull();
+                });
+    }
+
+    private static PushRegistration registration(
+            @Nullable String instanceId, long epoch, String holderRequest, RemoteLease lease) {
+        return new PushRegistration(
+                new RemoteSource("de", instanceId, "d1", "h", 5600, 1, 1, epoch, lease),
+                List.of(1, 2),
+                new RemoteSource("pe", null, holderRequest, "ph", 5601, 1, 1, 0));
     }
 
     @Test

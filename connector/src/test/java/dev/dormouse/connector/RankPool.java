@@ -30,7 +30,7 @@ final class RankPool {
     private static final class Rank {
         private final ModelMemory memory = new ModelMemory(64);
         private final ModelTransport transport;
-        private final PullWorker worker;
+        private final NixlWorker worker;
         private final long base;
         private final long regionBytes;
 
@@ -38,7 +38,12 @@ final class RankPool {
             regionBytes = (long) BLOCKS * (pool.blockBytes() + PADDING_BYTES);
             base = memory.allocate(LAYERS * regionBytes);
             transport = world.fabric().open(world.nextAgentName(), memory);
-            worker = new PullWorker(pool.config, tpRank, transport, world.surroundings(), () -> {});
+            Surroundings surroundings = world.surroundings();
+            worker =
+                    pool.config.factors().isPush()
+                            ? new PushWorker(pool.config, tpRank, transport, surroundings, () -> {})
+                            : new PullWorker(
+                                    pool.config, tpRank, transport, surroundings, () -> {});
         }
     }
 
@@ -46,7 +51,7 @@ final class RankPool {
     private final int heads;
     private final int blockTokens;
     private final ConnectorConfig config;
-    private final PullScheduler scheduler;
+    private final SchedulerConnector scheduler;
     private final List<Rank> ranks = new ArrayList<>();
     private final RankReports reports;
     private final Map<String, Integer> sentByRanks = new HashMap<>();
@@ -56,19 +61,36 @@ final class RankPool {
     private TransferStatistics statistics = TransferStatistics.NONE;
 
     RankPool(ModelWorld world, String engineId, int tpSize, int heads, int blockTokens) {
+        this(
+                world,
+                engineId,
+                tpSize,
+                CompatibilityFactors.of("m", "d", heads, 8, LAYERS),
+                blockTokens);
+    }
+
+    /** An engine that reads or, if the factors say so, pushes. */
+    RankPool(
+            ModelWorld world,
+            String engineId,
+            int tpSize,
+            CompatibilityFactors factors,
+            int blockTokens) {
         this.world = world;
-        this.heads = heads;
+        this.heads = factors.kvHeads();
         this.blockTokens = blockTokens;
         config =
-                ConnectorConfig.builder(
-                                CompatibilityFactors.of("m", "d", heads, 8, LAYERS), blockTokens)
+                ConnectorConfig.builder(factors, blockTokens)
                         .engineId(engineId)
                         .instanceId(engineId + "-instance")
                         .bindHost("127.0.0.1")
                         .sideChannelPort(0)
                         .tpSize(tpSize)
                         .build();
-        scheduler = new PullScheduler(config, world.surroundings(), () -> {});
+        scheduler =
+                factors.isPush()
+                        ? new PushScheduler(config, world.surroundings(), () -> {})
+                        : new PullScheduler(config, world.surroundings(), () -> {});
         for (int rank = 0; rank < tpSize; rank++) {
             ranks.add(new Rank(world, this, rank));
         }
@@ -181,6 +203,10 @@ final class RankPool {
         return ranks.stream().mapToLong(rank -> rank.transport.readsPosted()).sum();
     }
 
+    long writesPosted() {
+        return ranks.stream().mapToLong(rank -> rank.transport.writesPosted()).sum();
+    }
+
     List<ModelTransport> transports() {
         return ranks.stream().map(rank -> rank.transport).toList();
     }
@@ -192,7 +218,7 @@ final class RankPool {
         publish();
     }
 
-    PullScheduler scheduler() {
+    SchedulerConnector scheduler() {
         return scheduler;
     }
 

@@ -98,7 +98,7 @@ final class SleepCycleTest {
     @Test
     void releaseAndRestoreMayBeRepeated() {
         world.forget(p);
-        PullWorker worker = p.rank().worker();
+        NixlWorker worker = p.rank().worker();
         worker.restoreKvCaches();
         byte[] before = worker.payload().metadata().agentMetadata();
         for (int cycle = 0; cycle < 2; cycle++) {

@@ -14,6 +14,31 @@ final class SleepSupportTest {
     }
 
     @Test
+    void pushOverUcxMaySleep() {
+        assertThat(SleepSupport.refusal("NixlPushConnector", List.of("UCX"))).isNull();
+        assertThat(SleepSupport.refusal("NixlPushConnector", List.of("GDS"))).isNotNull();
+    }
+
+    @Test
+    void severalMaySleepIfEachMay() {
+        List<String> ucx = List.of("UCX");
+        assertThat(
+                        SleepSupport.refusalOfMulti(
+                                List.of("NixlConnector", "NixlPushConnector"), List.of(ucx, ucx)))
+                .isNull();
+        assertThat(
+                        SleepSupport.refusalOfMulti(
+                                List.of("NixlConnector", "MooncakeConnector"), List.of(ucx, ucx)))
+                .contains("MooncakeConnector", "number 2 of MultiConnector");
+        assertThat(
+                        SleepSupport.refusalOfMulti(
+                                List.of("NixlConnector", "NixlConnector"),
+                                List.of(ucx, List.of("UCX", "GDS"))))
+                .contains("backends=[UCX, GDS]");
+        assertThat(SleepSupport.refusalOfMulti(List.of(), List.of())).contains("no connectors");
+    }
+
+    @Test
     void otherBackendsAreRefusedWithTheSetting() {
         for (List<String> backends :
                 List.of(List.<String>of(), List.of("GDS"), List.of("UCX", "GDS"), List.of("ucx"))) {
@@ -24,8 +49,7 @@ final class SleepSupportTest {
 
     @Test
     void otherConnectorsAreRefusedByName() {
-        for (String connector :
-                List.of("NixlPushConnector", "MultiConnector", "MooncakeConnector", "", "nixl")) {
+        for (String connector : List.of("MultiConnector", "MooncakeConnector", "", "nixl")) {
             assertThat(SleepSupport.refusal(connector, List.of("UCX")))
                     .contains("--enable-sleep-mode", "connector " + connector);
         }

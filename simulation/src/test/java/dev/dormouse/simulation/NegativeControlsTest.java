@@ -184,7 +184,10 @@ final class NegativeControlsTest {
                 step.draining(),
                 step.revoked(),
                 List.of(),
-                step.sideChannelPort());
+                step.sideChannelPort(),
+                step.push(),
+                step.children(),
+                step.extraSends());
     }
 
     /** Abandoned reads are reported as ended; that they really end comes as a surprise. */

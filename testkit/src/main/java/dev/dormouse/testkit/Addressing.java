@@ -1,17 +1,17 @@
 package dev.dormouse.testkit;
 
-/** What a read of a {@link ModelFabric} follows. */
+/** What a transfer of a {@link ModelFabric} follows. */
 public enum Addressing {
     /**
-     * The registration: a read gets the pages that lay under the range when it was registered, and
-     * fails once its owner has dropped the key. RDMA, mapped memory and imported device memory do
-     * so.
+     * The registration: a transfer meets the pages that lay under the range when it was registered,
+     * and fails once their owner has dropped the key. RDMA, mapped memory and imported device
+     * memory do so.
      */
     PAGES,
     /**
-     * The owner's addresses: a read gets whatever the owner has mapped there <em>now</em>, and
-     * zeros where it has nothing, whatever became of the registration. UCX over {@code cma} and
-     * {@code tcp} does so.
+     * The owner's addresses: a transfer meets whatever the owner has mapped there <em>now</em>,
+     * whatever became of the registration; where it has nothing, zeros are read and what is written
+     * is lost. UCX over {@code cma} and {@code tcp} does so.
      */
     VIRTUAL
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
+import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.Registration;
@@ -30,6 +31,7 @@ final class ContractPair {
     final long readerBase;
     Registration ownerMemory;
     Registration readerMemory;
+    final List<Message> arrived = new ArrayList<>();
     private final MemoryKind kind;
 
     ContractPair(KvTransportContract.Node owner, KvTransportContract.Node reader, MemoryKind kind) {
@@ -47,55 +49,98 @@ final class ContractPair {
     /** A message's content, comparable. */
     record Message(String sender, String text) {}
 
-    void drive(List<Message> ownersMessages) {
+    /** All memory of both sides, prepared by the reader. */
+    record Lists(KvTransport transport, BlockList local, BlockList remote) {
+        Transfer start(TransferWay way, int[] here, int[] there) {
+            return way.start(transport, local, here, remote, there);
+        }
+
+        void close() {
+            local.close();
+            remote.close();
+        }
+    }
+
+    Lists prepare(RemotePeer peer) {
+        return new Lists(
+                reader.transport(),
+                reader.transport().prepareLocal(List.of(row(readerBase))),
+                reader.transport().prepareRemote(peer, List.of(row(ownerBase))));
+    }
+
+    /** All bytes of the side that a transfer takes them from. */
+    byte[] source(TransferWay way) {
+        return way == TransferWay.READ ? ownerBytes() : readerBytes();
+    }
+
+    /** All bytes of the side that a transfer puts them to. */
+    byte[] target(TransferWay way) {
+        return way == TransferWay.READ ? readerBytes() : ownerBytes();
+    }
+
+    /** Writes as the owner of a transfer's source does. */
+    void fillSource(TransferWay way, byte[] bytes) {
+        if (way == TransferWay.READ) {
+            owner.write(ownerBase, bytes);
+        } else {
+            reader.write(readerBase, bytes);
+        }
+    }
+
+    private byte[] ownerBytes() {
+        return owner.read(ownerBase, BLOCKS * BLOCK_BYTES);
+    }
+
+    private byte[] readerBytes() {
+        return reader.read(readerBase, BLOCKS * BLOCK_BYTES);
+    }
+
+    /** Drives both sides; what the owner is told is added to {@link #arrived}. */
+    void drive() {
         owner.transport()
                 .messages()
                 .forEach(
                         message ->
-                                ownersMessages.add(
+                                arrived.add(
                                         new Message(
                                                 message.agentName(),
                                                 new String(message.bytes(), UTF_8))));
         reader.transport().messages();
     }
 
-    void driveABit(List<Message> ownersMessages) {
+    void driveABit() {
         for (int i = 0; i < 100; i++) {
-            drive(ownersMessages);
+            drive();
         }
     }
 
-    TransferState.Done readFully(BlockList local, int[] to, BlockList remote, int[] from) {
-        Transfer transfer = reader.transport().read(local, to, remote, from, DONE);
-        TransferState.Done done = awaitDone(transfer);
-        Await.until("release", LIMIT, transfer::release, () -> "refused");
-        return done;
-    }
-
-    TransferState.Done awaitDone(Transfer transfer) {
+    /** Waits until a transfer has ended well and the owner knows. */
+    TransferState.Done finish(Transfer transfer) {
+        int before = arrived.size();
         Await.until(
-                "the read's end",
+                "the transfer's end and its message",
                 LIMIT,
                 () -> {
-                    drive(new ArrayList<>());
-                    return !(transfer.poll() instanceof TransferState.InProgress);
+                    drive();
+                    return transfer.poll() instanceof TransferState.Failed
+                            || (transfer.poll() instanceof TransferState.Done
+                                    && arrived.size() > before);
                 },
-                transfer::poll);
+                () -> transfer.poll() + " " + arrived);
         TransferState end = transfer.poll();
         assertThat(end).isInstanceOf(TransferState.Done.class);
+        Await.until("release", LIMIT, transfer::release, () -> "refused");
         return (TransferState.Done) end;
     }
 
-    /** Reads everything from {@code peer} into the reader's memory, and compares. */
-    void assertReads(RemotePeer peer, byte[] expected) {
-        BlockList local = reader.transport().prepareLocal(List.of(row(readerBase)));
-        BlockList remote = reader.transport().prepareRemote(peer, List.of(row(ownerBase)));
+    /** Moves everything the one way, and compares. */
+    void assertMoves(TransferWay way, RemotePeer peer) {
+        Lists lists = prepare(peer);
         int[] all = new int[BLOCKS];
         Arrays.setAll(all, i -> i);
-        readFully(local, all, remote, all);
-        local.close();
-        remote.close();
-        assertThat(reader.read(readerBase, BLOCKS * BLOCK_BYTES)).isEqualTo(expected);
+        finish(lists.start(way, all, all));
+        lists.close();
+        assertThat(target(way)).isEqualTo(source(way));
     }
 
     RemotePeer load() {

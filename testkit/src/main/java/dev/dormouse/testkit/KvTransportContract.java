@@ -14,7 +14,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.dormouse.testkit.ContractPair.Message;
-import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.MemoryKind;
@@ -30,6 +29,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /**
  * What every {@link KvTransport} must do. A transport's own test class extends this and supplies
@@ -81,20 +82,21 @@ public abstract class KvTransportContract {
         nodes.clear();
     }
 
-    @Test
-    void readMovesExactlyTheNamedBlocks() {
+    @ParameterizedTest
+    @EnumSource
+    void aTransferMovesExactlyTheNamedBlocks(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
-        byte[] source = pattern(1);
+        ContractPair.Lists lists = pair.prepare(peer);
+        byte[] source = pair.source(way);
         Seeded.forAll(
                 20,
                 random -> {
-                    byte[] expected = reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES);
+                    byte[] expected = pair.target(way);
                     int count = random.nextInt(1, BLOCKS + 1);
-                    int[] to = distinct(random, count);
-                    int[] from = distinct(random, count);
+                    int[] here = distinct(random, count);
+                    int[] there = distinct(random, count);
+                    int[] from = way == TransferWay.READ ? there : here;
+                    int[] to = way == TransferWay.READ ? here : there;
                     for (int i = 0; i < count; i++) {
                         System.arraycopy(
                                 source,
@@ -103,20 +105,19 @@ public abstract class KvTransportContract {
                                 to[i] * BLOCK_BYTES,
                                 BLOCK_BYTES);
                     }
-                    TransferState.Done done = pair.readFully(local, to, remote, from);
+                    TransferState.Done done = pair.finish(lists.start(way, here, there));
                     assertThat(done.bytes()).isEqualTo((long) count * BLOCK_BYTES);
                     assertThat(done.descriptors()).isBetween(1L, (long) count);
-                    assertThat(reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES))
-                            .isEqualTo(expected);
-                    assertThat(owner.read(pair.ownerBase, BLOCKS * BLOCK_BYTES)).isEqualTo(source);
+                    assertThat(pair.target(way)).isEqualTo(expected);
+                    assertThat(pair.source(way)).isEqualTo(source);
                 });
-        local.close();
-        remote.close();
+        lists.close();
         peer.close();
     }
 
-    @Test
-    void rowsAreNumberedOneBehindTheOtherAndKeepTheirStride() {
+    @ParameterizedTest
+    @EnumSource
+    void rowsAreNumberedOneBehindTheOtherAndKeepTheirStride(TransferWay way) {
         RemotePeer peer = pair.load();
         int half = BLOCK_BYTES / 2;
         List<BlockRow> localRows =
@@ -128,68 +129,87 @@ public abstract class KvTransportContract {
                 List.of(
                         new BlockRow(pair.ownerBase, half, BLOCK_BYTES, 6, memoryKind(), 0),
                         new BlockRow(pair.ownerBase + half, half, half, 4, memoryKind(), 0));
-        BlockList local = reader.transport().prepareLocal(localRows);
-        BlockList remote = reader.transport().prepareRemote(peer, remoteRows);
-        assertThat(local.size()).isEqualTo(8);
-        assertThat(remote.size()).isEqualTo(10);
-        byte[] before = reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES);
-        byte[] source = pattern(1);
-        System.arraycopy(source, half + 2 * half, before, half + 4 * BLOCK_BYTES, half);
-        System.arraycopy(source, 5 * BLOCK_BYTES, before, 2 * BLOCK_BYTES, half);
+        ContractPair.Lists lists =
+                new ContractPair.Lists(
+                        reader.transport(),
+                        reader.transport().prepareLocal(localRows),
+                        reader.transport().prepareRemote(peer, remoteRows));
+        assertThat(lists.local().size()).isEqualTo(8);
+        assertThat(lists.remote().size()).isEqualTo(10);
+        byte[] expected = pair.target(way);
+        byte[] source = pair.source(way);
+        for (int[] block :
+                new int[][] {
+                    {half + 4 * BLOCK_BYTES, half + 2 * half}, {2 * BLOCK_BYTES, 5 * BLOCK_BYTES}
+                }) {
+            int from = way == TransferWay.READ ? block[1] : block[0];
+            int to = way == TransferWay.READ ? block[0] : block[1];
+            System.arraycopy(source, from, expected, to, half);
+        }
 
-        pair.readFully(local, new int[] {7, 2}, remote, new int[] {8, 5});
+        pair.finish(lists.start(way, new int[] {7, 2}, new int[] {8, 5}));
 
-        assertThat(reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES)).isEqualTo(before);
-        local.close();
-        remote.close();
+        assertThat(pair.target(way)).isEqualTo(expected);
+        lists.close();
         peer.close();
     }
 
-    @Test
-    void theAttachedMessageArrivesOnceAndWithTheSendersName() {
+    @ParameterizedTest
+    @EnumSource
+    void theAttachedMessageArrivesOnceAndWithTheSendersName(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
-        Transfer transfer =
-                reader.transport().read(local, new int[] {0}, remote, new int[] {3}, DONE);
-        List<Message> arrived = new ArrayList<>();
-        Await.until(
-                "the read's end and its message",
-                LIMIT,
-                () -> {
-                    pair.drive(arrived);
-                    return transfer.poll() instanceof TransferState.Done && !arrived.isEmpty();
-                },
-                () -> transfer.poll() + " " + arrived);
-        pair.driveABit(arrived);
-        assertThat(arrived).containsExactly(new Message(reader.transport().agentName(), "r1:1"));
-        assertThat(reader.read(pair.readerBase, BLOCK_BYTES))
-                .isEqualTo(Arrays.copyOfRange(pattern(1), 3 * BLOCK_BYTES, 4 * BLOCK_BYTES));
-        Await.until("release", LIMIT, transfer::release, () -> "refused");
-        local.close();
-        remote.close();
+        ContractPair.Lists lists = pair.prepare(peer);
+        pair.finish(lists.start(way, new int[] {3}, new int[] {3}));
+        pair.driveABit();
+        assertThat(pair.arrived)
+                .containsExactly(new Message(reader.transport().agentName(), "r1:1"));
+        lists.close();
         peer.close();
     }
 
     @Test
-    void messagesArriveInOrderAndWithoutAReadToo() {
+    void theWritersMessageDoesNotComeBeforeItsData() {
+        RemotePeer peer = pair.load();
+        ContractPair.Lists lists = pair.prepare(peer);
+        int[] all = IntStream.range(0, BLOCKS).toArray();
+        for (int round = 0; round < 50; round++) {
+            byte[] content = pattern(100 + round);
+            reader.write(pair.readerBase, content);
+            Transfer transfer = lists.start(TransferWay.WRITE, all, all);
+            int before = pair.arrived.size();
+            Await.until(
+                    "the message",
+                    LIMIT,
+                    () -> {
+                        TransferState _ = transfer.poll();
+                        pair.drive();
+                        return pair.arrived.size() > before;
+                    },
+                    transfer::poll);
+            assertThat(pair.target(TransferWay.WRITE)).isEqualTo(content);
+            Await.until("release", LIMIT, transfer::release, () -> "refused");
+        }
+        lists.close();
+        peer.close();
+    }
+
+    @Test
+    void messagesArriveInOrderAndWithoutATransferToo() {
         RemotePeer peer = pair.load();
         List<Message> expected = new ArrayList<>();
         for (int i = 0; i < 20; i++) {
             reader.transport().notify(peer, ("HB:" + i).getBytes(UTF_8));
             expected.add(new Message(reader.transport().agentName(), "HB:" + i));
         }
-        List<Message> arrived = new ArrayList<>();
         Await.until(
                 "20 messages",
                 LIMIT,
                 () -> {
-                    pair.drive(arrived);
-                    return arrived.size() >= expected.size();
+                    pair.drive();
+                    return pair.arrived.size() >= expected.size();
                 },
-                () -> arrived);
-        assertThat(arrived).isEqualTo(expected);
+                () -> pair.arrived);
+        assertThat(pair.arrived).isEqualTo(expected);
         peer.close();
     }
 
@@ -200,10 +220,10 @@ public abstract class KvTransportContract {
         assertThatExceptionOfType(PeerLoadedException.class)
                 .isThrownBy(() -> reader.transport().load(metadata))
                 .satisfies(e -> assertThat(e.agentName()).isEqualTo(peer.agentName()));
-        pair.assertReads(peer, pattern(1));
+        pair.assertMoves(TransferWay.READ, peer);
         peer.close();
         peer.close();
-        pair.assertReads(pair.load(), pattern(1));
+        pair.assertMoves(TransferWay.READ, pair.load());
     }
 
     @Test
@@ -221,7 +241,7 @@ public abstract class KvTransportContract {
             assertThatThrownBy(() -> reader.transport().load(bad))
                     .isInstanceOf(TransportException.class);
         }
-        pair.assertReads(peer, pattern(1));
+        pair.assertMoves(TransferWay.READ, peer);
     }
 
     @Test
@@ -240,16 +260,15 @@ public abstract class KvTransportContract {
                         reader.allocate(BLOCK_BYTES), BLOCK_BYTES, BLOCK_BYTES, 1, memoryKind(), 0);
         assertThatThrownBy(() -> reader.transport().prepareLocal(List.of(unregistered)))
                 .isInstanceOf(TransportException.class);
-        pair.assertReads(peer, pattern(1));
+        pair.assertMoves(TransferWay.READ, peer);
     }
 
-    @Test
-    void indicesThatDoNotPairOrDoNotExistAreRefused() {
+    @ParameterizedTest
+    @EnumSource
+    void indicesThatDoNotPairOrDoNotExistAreRefused(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
-        byte[] before = reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES);
+        ContractPair.Lists lists = pair.prepare(peer);
+        byte[] before = pair.target(way);
         int[][][] bad = {
             {{}, {}},
             {{0}, {0, 1}},
@@ -259,35 +278,29 @@ public abstract class KvTransportContract {
             {{0}, {-1}},
             {{0}, {Integer.MAX_VALUE}}
         };
-        for (int[][] pair : bad) {
+        for (int[][] indices : bad) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(
-                            () -> reader.transport().read(local, pair[0], remote, pair[1], DONE));
+                    .isThrownBy(() -> lists.start(way, indices[0], indices[1]));
         }
-        assertThat(reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES)).isEqualTo(before);
-        pair.readFully(local, new int[] {0}, remote, new int[] {0});
-        local.close();
-        remote.close();
+        assertThat(pair.target(way)).isEqualTo(before);
+        pair.finish(lists.start(way, new int[] {0}, new int[] {0}));
+        lists.close();
     }
 
-    @Test
-    void nothingIsClosedUnderWhatUsesIt() {
+    @ParameterizedTest
+    @EnumSource
+    void nothingIsClosedUnderWhatUsesIt(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
+        ContractPair.Lists lists = pair.prepare(peer);
         assertThatIllegalStateException().isThrownBy(pair.readerMemory::close);
         assertThatIllegalStateException().isThrownBy(peer::close);
-        Transfer transfer =
-                reader.transport().read(local, new int[] {0}, remote, new int[] {0}, DONE);
-        assertThatIllegalStateException().isThrownBy(local::close);
-        assertThatIllegalStateException().isThrownBy(remote::close);
-        pair.awaitDone(transfer);
-        Await.until("release", LIMIT, transfer::release, () -> "refused");
+        Transfer transfer = lists.start(way, new int[] {0}, new int[] {0});
+        assertThatIllegalStateException().isThrownBy(lists.local()::close);
+        assertThatIllegalStateException().isThrownBy(lists.remote()::close);
+        pair.finish(transfer);
         assertThat(transfer.release()).isTrue();
         for (int twice = 0; twice < 2; twice++) {
-            local.close();
-            remote.close();
+            lists.close();
             peer.close();
             pair.readerMemory.close();
         }
@@ -296,45 +309,40 @@ public abstract class KvTransportContract {
                 .isInstanceOf(TransportException.class);
     }
 
-    @Test
-    void aTransferIsReleasedOnlyWhenItHasEnded() {
+    @ParameterizedTest
+    @EnumSource
+    void aTransferIsReleasedOnlyWhenItHasEnded(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
+        ContractPair.Lists lists = pair.prepare(peer);
         int[] all = IntStream.range(0, BLOCKS).toArray();
         for (int round = 0; round < 20; round++) {
-            owner.write(pair.ownerBase, pattern(round));
-            Transfer transfer = reader.transport().read(local, all, remote, all, DONE);
+            pair.fillSource(way, pattern(10 + round));
+            Transfer transfer = lists.start(way, all, all);
             Await.until(
                     "release, without a poll",
                     LIMIT,
                     () -> {
-                        pair.drive(new ArrayList<>());
+                        pair.drive();
                         return transfer.release();
                     },
                     () -> "refused");
-            byte[] arrived = reader.read(pair.readerBase, BLOCKS * BLOCK_BYTES);
-            assertThat(arrived).as("all data are there at the release").isEqualTo(pattern(round));
+            assertThat(pair.target(way))
+                    .as("all data are there at the release")
+                    .isEqualTo(pattern(10 + round));
         }
-        local.close();
-        remote.close();
+        lists.close();
         peer.close();
     }
 
-    @Test
-    void aListThatWasClosedIsRefused() {
+    @ParameterizedTest
+    @EnumSource
+    void aListThatWasClosedIsRefused(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
-        local.close();
+        ContractPair.Lists lists = pair.prepare(peer);
+        lists.local().close();
         assertThatIllegalStateException()
-                .isThrownBy(
-                        () ->
-                                reader.transport()
-                                        .read(local, new int[] {0}, remote, new int[] {0}, DONE));
-        remote.close();
+                .isThrownBy(() -> lists.start(way, new int[] {0}, new int[] {0}));
+        lists.close();
         peer.close();
         assertThatIllegalStateException()
                 .isThrownBy(
@@ -356,44 +364,46 @@ public abstract class KvTransportContract {
                 .isInstanceOf(TransportException.class);
     }
 
-    @Test
-    void afterReRegistrationADroppedAndReloadedPeerReadsTheRightBytes() {
+    @ParameterizedTest
+    @EnumSource
+    void afterReRegistrationADroppedAndReloadedPeerHasTheRightBytes(TransferWay way) {
         RemotePeer peer = pair.load();
         for (int cycle = 0; cycle < 10; cycle++) {
-            pair.assertReads(peer, pattern(1 + cycle));
+            pair.assertMoves(way, peer);
             peer.close();
             pair.ownerMemory.close();
             owner.write(pair.ownerBase, pattern(2 + cycle));
+            reader.write(pair.readerBase, pattern(60 + cycle));
             pair.ownerMemory = owner.transport().register(List.of(pair.range(pair.ownerBase)));
             peer = pair.load();
         }
-        pair.assertReads(peer, pattern(11));
+        pair.assertMoves(way, peer);
     }
 
-    @Test
-    void theReaderMayRenewItsOwnRegistration() {
+    @ParameterizedTest
+    @EnumSource
+    void theReaderMayRenewItsOwnRegistration(TransferWay way) {
         RemotePeer peer = pair.load();
         for (int cycle = 0; cycle < 10; cycle++) {
+            owner.write(pair.ownerBase, pattern(2 + cycle));
             reader.write(pair.readerBase, pattern(50 + cycle));
-            pair.assertReads(peer, pattern(1));
+            pair.assertMoves(way, peer);
             pair.readerMemory.close();
             pair.readerMemory = reader.transport().register(List.of(pair.range(pair.readerBase)));
         }
     }
 
-    @Test
-    void aReadFromAnAgentThatEndedFailsInBoundedTime() {
+    @ParameterizedTest
+    @EnumSource
+    void aTransferWithAnAgentThatEndedFailsInBoundedTime(TransferWay way) {
         RemotePeer peer = pair.load();
-        pair.assertReads(peer, pattern(1));
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
+        pair.assertMoves(way, peer);
+        ContractPair.Lists lists = pair.prepare(peer);
         owner.close();
         try {
-            Transfer transfer =
-                    reader.transport().read(local, new int[] {0}, remote, new int[] {0}, DONE);
+            Transfer transfer = lists.start(way, new int[] {0}, new int[] {0});
             Await.until(
-                    "a failed read",
+                    "a failed transfer",
                     LIMIT,
                     () -> {
                         reader.transport().messages();
@@ -412,25 +422,22 @@ public abstract class KvTransportContract {
                     return !peer.isConnected();
                 },
                 () -> "connected");
-        local.close();
-        remote.close();
+        lists.close();
         peer.close();
     }
 
-    @Test
-    void closeEndsEverythingAndMayBeRepeated() {
+    @ParameterizedTest
+    @EnumSource
+    void closeEndsEverythingAndMayBeRepeated(TransferWay way) {
         RemotePeer peer = pair.load();
-        BlockList local = reader.transport().prepareLocal(List.of(pair.row(pair.readerBase)));
-        BlockList remote =
-                reader.transport().prepareRemote(peer, List.of(pair.row(pair.ownerBase)));
-        reader.transport().read(local, new int[] {0}, remote, new int[] {0}, DONE);
+        ContractPair.Lists lists = pair.prepare(peer);
+        lists.start(way, new int[] {0}, new int[] {0});
         reader.transport().close();
         reader.transport().close();
         assertThatIllegalStateException().isThrownBy(() -> reader.transport().metadata());
         assertThatIllegalStateException().isThrownBy(() -> reader.transport().messages());
         assertThat(peer.isConnected()).isFalse();
-        local.close();
-        remote.close();
+        lists.close();
         peer.close();
         pair.readerMemory.close();
     }

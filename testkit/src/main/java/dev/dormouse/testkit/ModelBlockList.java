@@ -61,7 +61,9 @@ final class ModelBlockList implements BlockList {
     void requireUsable(ModelTransport by, boolean asRemote) {
         if (closed || owner != by || (peer != null) != asRemote) {
             throw new IllegalStateException(
-                    "read: the " + (asRemote ? "remote" : "local") + " list is closed or foreign");
+                    "transfer: the "
+                            + (asRemote ? "remote" : "local")
+                            + " list is closed or foreign");
         }
     }
 

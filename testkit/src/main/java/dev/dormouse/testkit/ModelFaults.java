@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 public final class ModelFaults {
     private final Object monitor;
     private final Deque<ModelFault> planned = new ArrayDeque<>();
-    private long readDelayNanos;
+    private long transferDelayNanos;
     private long messageDelayNanos;
     private boolean newestFirst;
     private int lostMessages;
@@ -27,10 +27,10 @@ public final class ModelFaults {
         this.monitor = monitor;
     }
 
-    /** How long each further read takes. */
+    /** How long each further read or write takes. */
     public void setReadDelay(Duration delay) {
         synchronized (monitor) {
-            readDelayNanos = delay.toNanos();
+            transferDelayNanos = delay.toNanos();
         }
     }
 
@@ -55,14 +55,14 @@ public final class ModelFaults {
         }
     }
 
-    /** The next read that has no plan yet meets {@code fault}. */
+    /** The next read or write that has no plan yet meets {@code fault}. */
     public void planRead(ModelFault fault) {
         synchronized (monitor) {
             planned.add(fault);
         }
     }
 
-    /** Plans that no read has met yet are off. */
+    /** Plans that no transfer has met yet are off. */
     public void forgetPlans() {
         synchronized (monitor) {
             planned.clear();
@@ -139,8 +139,8 @@ public final class ModelFaults {
         }
     }
 
-    long readDelayNanos() {
-        return readDelayNanos;
+    long transferDelayNanos() {
+        return transferDelayNanos;
     }
 
     long messageDelayNanos() {
@@ -160,8 +160,8 @@ public final class ModelFaults {
         return true;
     }
 
-    /** The plan for the read that starts now. */
-    @Nullable ModelFault nextRead() {
+    /** The plan for the transfer that starts now. */
+    @Nullable ModelFault nextTransfer() {
         return planned.poll();
     }
 

@@ -8,9 +8,10 @@ import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A read. All its data move in the poll that finds its time come. */
+/** A read or write. All its data move in the poll that finds its time come. */
 final class ModelTransfer implements Transfer {
     private final ModelTransport owner;
+    private final boolean writes;
     private final ModelBlockList local;
     private final ModelBlockList remote;
     private final ModelPeer peer;
@@ -26,6 +27,7 @@ final class ModelTransfer implements Transfer {
 
     ModelTransfer(
             ModelTransport owner,
+            boolean writes,
             ModelBlockList local,
             int[] localIndices,
             ModelBlockList remote,
@@ -34,6 +36,7 @@ final class ModelTransfer implements Transfer {
             @Nullable ModelFault fault,
             long delayNanos) {
         this.owner = owner;
+        this.writes = writes;
         this.local = local;
         this.remote = remote;
         this.peer = Objects.requireNonNull(remote.peer());
@@ -86,7 +89,7 @@ final class ModelTransfer implements Transfer {
         }
     }
 
-    /** A read that would never complete fails in its next poll. */
+    /** A transfer that would never complete fails in its next poll. */
     void giveUp() {
         if (fault instanceof ModelFault.NeverComplete) {
             fault = new ModelFault.FailHalfWay();
@@ -151,21 +154,33 @@ final class ModelTransfer implements Transfer {
         }
         long bytes = 0;
         for (int i = 0; i < blocks; i++) {
-            ModelBlockList.RemoteBlock from = remote.remoteBlock(remoteIndices[i]);
-            ModelBlockList.LocalBlock to = local.localBlock(localIndices[i]);
+            ModelBlockList.RemoteBlock theirs = remote.remoteBlock(remoteIndices[i]);
+            ModelBlockList.LocalBlock ours = local.localBlock(localIndices[i]);
             if (isVirtual()) {
-                owner.memory()
-                        .writeFromOutside(
-                                to.address(),
-                                target.memory().readFromOutside(from.address(), from.bytes()));
+                moveByAddress(target.memory(), theirs.address(), ours.address(), ours.bytes());
             } else {
-                byte[] data = new byte[from.bytes()];
-                Objects.requireNonNull(target.section(from.key())).read(from.address(), data);
-                to.section().write(to.address(), data);
+                byte[] data = new byte[ours.bytes()];
+                ModelRegistration.Section section =
+                        Objects.requireNonNull(target.section(theirs.key()));
+                if (writes) {
+                    ours.section().read(ours.address(), data);
+                    section.write(theirs.address(), data);
+                } else {
+                    section.read(theirs.address(), data);
+                    ours.section().write(ours.address(), data);
+                }
             }
-            bytes += from.bytes();
+            bytes += ours.bytes();
         }
         return bytes;
+    }
+
+    private void moveByAddress(ModelMemory theirMemory, long theirs, long ours, int bytes) {
+        if (writes) {
+            theirMemory.writeFromOutside(theirs, owner.memory().readFromOutside(ours, bytes));
+        } else {
+            owner.memory().writeFromOutside(ours, theirMemory.readFromOutside(theirs, bytes));
+        }
     }
 
     private boolean isVirtual() {

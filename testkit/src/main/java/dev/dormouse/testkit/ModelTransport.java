@@ -44,6 +44,7 @@ public final class ModelTransport implements KvTransport {
     private final Set<ModelTransfer> transfers = new LinkedHashSet<>();
     private final Deque<Arrival> inbox = new ArrayDeque<>();
     private long readsPosted;
+    private long writesPosted;
     private boolean closed;
 
     ModelTransport(ModelFabric fabric, String agentName, ModelMemory memory) {
@@ -66,7 +67,9 @@ public final class ModelTransport implements KvTransport {
         }
     }
 
-    /** Reads that would never complete fail from now on, as when a peer's process ends at last. */
+    /**
+     * Transfers that would never complete fail from now on, as when a peer's process ends at last.
+     */
     public void failStuckReads() {
         synchronized (fabric) {
             transfers.forEach(ModelTransfer::giveUp);
@@ -78,6 +81,13 @@ public final class ModelTransport implements KvTransport {
         synchronized (fabric) {
             return new ModelCounts(
                     registrations.size(), lists.size(), peers.size(), transfers.size());
+        }
+    }
+
+    /** How many writes were ever posted. */
+    public long writesPosted() {
+        synchronized (fabric) {
+            return writesPosted;
         }
     }
 
@@ -198,32 +208,60 @@ public final class ModelTransport implements KvTransport {
             int[] remoteIndices,
             byte[] notification) {
         synchronized (fabric) {
-            requireOpen();
-            ModelBlockList to = (ModelBlockList) local;
-            ModelBlockList from = (ModelBlockList) remote;
-            to.requireUsable(this, false);
-            from.requireUsable(this, true);
-            requireIndices(to, localIndices, from, remoteIndices);
-            ModelFault fault = faults.nextRead();
-            ModelPeer peer = Objects.requireNonNull(from.peer());
-            if (fault instanceof ModelFault.FailPost || peer.reach() == null) {
-                throw new TransportException(
-                        "read from " + peer.agentName() + ": disconnected or injected fault");
-            }
-            readsPosted++;
             ModelTransfer transfer =
-                    new ModelTransfer(
-                            this,
-                            to,
-                            localIndices,
-                            from,
-                            remoteIndices,
-                            notification,
-                            fault,
-                            faults.readDelayNanos());
-            transfers.add(transfer);
+                    post(false, local, localIndices, remote, remoteIndices, notification);
+            readsPosted++;
             return transfer;
         }
+    }
+
+    @Override
+    public Transfer write(
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification) {
+        synchronized (fabric) {
+            ModelTransfer transfer =
+                    post(true, local, localIndices, remote, remoteIndices, notification);
+            writesPosted++;
+            return transfer;
+        }
+    }
+
+    private ModelTransfer post(
+            boolean writes,
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification) {
+        requireOpen();
+        ModelBlockList ours = (ModelBlockList) local;
+        ModelBlockList theirs = (ModelBlockList) remote;
+        ours.requireUsable(this, false);
+        theirs.requireUsable(this, true);
+        requireIndices(ours, localIndices, theirs, remoteIndices);
+        ModelFault fault = faults.nextTransfer();
+        ModelPeer peer = Objects.requireNonNull(theirs.peer());
+        if (fault instanceof ModelFault.FailPost || peer.reach() == null) {
+            throw new TransportException(
+                    "transfer with " + peer.agentName() + ": disconnected or injected fault");
+        }
+        ModelTransfer transfer =
+                new ModelTransfer(
+                        this,
+                        writes,
+                        ours,
+                        localIndices,
+                        theirs,
+                        remoteIndices,
+                        notification,
+                        fault,
+                        faults.transferDelayNanos());
+        transfers.add(transfer);
+        return transfer;
     }
 
     @Override
@@ -356,7 +394,7 @@ public final class ModelTransport implements KvTransport {
             ModelBlockList local, int[] localIndices, ModelBlockList remote, int[] remoteIndices) {
         if (localIndices.length != remoteIndices.length || localIndices.length == 0) {
             throw new IllegalArgumentException(
-                    "read: "
+                    "transfer: "
                             + localIndices.length
                             + " local and "
                             + remoteIndices.length
@@ -370,7 +408,7 @@ public final class ModelTransport implements KvTransport {
                     || local.localBlock(localIndices[i]).bytes()
                             != remote.remoteBlock(remoteIndices[i]).bytes()) {
                 throw new IllegalArgumentException(
-                        "read: blocks "
+                        "transfer: blocks "
                                 + localIndices[i]
                                 + " and "
                                 + remoteIndices[i]

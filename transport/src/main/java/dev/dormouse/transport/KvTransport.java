@@ -3,7 +3,8 @@ package dev.dormouse.transport;
 import java.util.List;
 
 /**
- * The agent of one rank: registers the rank's memory, loads peers, and reads their blocks.
+ * The agent of one rank: registers the rank's memory, loads peers, and reads and writes their
+ * blocks.
  *
  * <p>A registration binds to the <em>pages</em> that lie under an address when it is made. After
  * the pages were replaced, a registration that was not renewed still works and moves the old pages'
@@ -68,6 +69,22 @@ public interface KvTransport extends AutoCloseable {
      *     blocks that do not exist
      */
     Transfer read(
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification);
+
+    /**
+     * Starts to write local blocks into remote ones: local block {@code localIndices[i]} into
+     * remote block {@code remoteIndices[i]}. Otherwise like {@link #read}: it is released only when
+     * nothing of it can reach the remote blocks any more.
+     *
+     * @param notification delivered to the peer once all data have arrived there
+     * @throws TransportException if the write could not be started
+     * @throws IllegalArgumentException as for a read
+     */
+    Transfer write(
             BlockList local,
             int[] localIndices,
             BlockList remote,

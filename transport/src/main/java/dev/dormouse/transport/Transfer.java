@@ -1,8 +1,8 @@
 package dev.dormouse.transport;
 
 /**
- * A read that was started. Its blocks must not be used for anything else before {@link #release}
- * has returned true.
+ * A read or write that was started. Its blocks, on both sides, must not be used for anything else
+ * before {@link #release} has returned true.
  */
 public interface Transfer {
     /** Asks how far the transfer is; drives it, too. */

@@ -19,7 +19,7 @@ public sealed interface TransferState {
             implements TransferState {}
 
     /**
-     * Ended without all data; the local blocks' content is undefined.
+     * Ended without all data; the content of the blocks that were to be filled is undefined.
      *
      * @param reason what the transport said
      */

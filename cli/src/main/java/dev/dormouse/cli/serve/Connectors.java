@@ -2,8 +2,11 @@ package dev.dormouse.cli.serve;
 
 import dev.dormouse.connector.CompatibilityFactors;
 import dev.dormouse.connector.ConnectorConfig;
+import dev.dormouse.connector.MultiConnector;
 import dev.dormouse.connector.PullConnector;
-import dev.dormouse.connector.SleepSupport;
+import dev.dormouse.connector.PushConnector;
+import dev.dormouse.connector.SchedulerConnector;
+import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.model.ModelConfig;
@@ -11,11 +14,12 @@ import dev.dormouse.transport.nixl.NixlTransport;
 import dev.dormouse.transport.nixl.UcxSleepDefaults;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Opens the pull connector over NIXL with UCX. */
+/** Opens the connectors over NIXL with UCX. */
 final class Connectors {
     private static final Logger LOGGER = System.getLogger("dormouse.cli");
     private static final String BACKEND = "UCX";
@@ -35,17 +39,46 @@ final class Connectors {
                 .forEach(
                         warning -> LOGGER.log(Level.WARNING, "--kv-transfer-config: {0}", warning));
         if (engine.sleepMode()) {
-            @Nullable String refusal = SleepSupport.refusal(SleepSupport.PULL, List.of(BACKEND));
+            @Nullable String refusal = settings.sleepRefusal();
             if (refusal != null) {
                 throw new IllegalArgumentException(refusal);
             }
         }
+        List<SchedulerConnector> schedulers = new ArrayList<>();
+        List<WorkerConnector> workers = new ArrayList<>();
+        try {
+            for (KvSettings each : settings.connectors()) {
+                open(each, model, engine, schedulers, workers);
+            }
+        } catch (RuntimeException e) {
+            workers.forEach(WorkerConnector::close);
+            schedulers.forEach(SchedulerConnector::close);
+            throw e;
+        }
+        return schedulers.size() == 1
+                ? new ConnectorHalves(schedulers.getFirst(), workers)
+                : new ConnectorHalves(
+                        MultiConnector.scheduler(schedulers),
+                        List.of(MultiConnector.worker(workers)));
+    }
+
+    private static void open(
+            KvSettings settings,
+            ModelConfig model,
+            EngineConfig engine,
+            List<SchedulerConnector> schedulers,
+            List<WorkerConnector> workers) {
         ConnectorConfig config = config(settings, model, engine);
         NixlTransport transport =
                 NixlTransport.open(BACKEND, backendParameters(settings, engine.sleepMode()));
-        return new ConnectorHalves(
-                PullConnector.scheduler(config),
-                List.of(PullConnector.worker(config, 0, transport)));
+        workers.add(
+                settings.isPush()
+                        ? PushConnector.worker(config, 0, transport)
+                        : PullConnector.worker(config, 0, transport));
+        schedulers.add(
+                settings.isPush()
+                        ? PushConnector.scheduler(config)
+                        : PullConnector.scheduler(config));
     }
 
     private static ConnectorConfig config(

@@ -10,6 +10,7 @@ import dev.dormouse.connector.KvTransferConfig;
 import dev.dormouse.connector.LoadFailurePolicy;
 import dev.dormouse.connector.PeerPolicy;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,9 +24,13 @@ final class KvSettings {
     private final ServeOptions options;
     private final KvTransferConfig config;
 
-    private KvSettings(ServeOptions options, KvTransferConfig config) {
+    /** The connector's place among several, which is added to the port. */
+    private final int place;
+
+    private KvSettings(ServeOptions options, KvTransferConfig config, int place) {
         this.options = options;
         this.config = config;
+        this.place = place;
     }
 
     /**
@@ -35,19 +40,38 @@ final class KvSettings {
      */
     static KvSettings of(ServeOptions options) {
         if (options.kvTransferConfig == null) {
-            return new KvSettings(options, KvTransferConfig.NONE);
+            return new KvSettings(options, KvTransferConfig.NONE, 0);
         }
         try {
             ObjectMapper mapper =
                     new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
             return new KvSettings(
-                    options, KvTransferConfig.parse(mapper.readTree(options.kvTransferConfig)));
+                    options, KvTransferConfig.parse(mapper.readTree(options.kvTransferConfig)), 0);
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(
                     "--kv-transfer-config is not JSON: " + e.getOriginalMessage(), e);
         } catch (ConnectorException e) {
             throw new IllegalArgumentException("--" + e.getMessage(), e);
         }
+    }
+
+    /** The settings of each connector: of this one, or of those that it consists of. */
+    List<KvSettings> connectors() {
+        List<KvSettings> all = new ArrayList<>();
+        for (KvTransferConfig child : config.children()) {
+            all.add(new KvSettings(options, child, all.size()));
+        }
+        return all.isEmpty() ? List.of(this) : all;
+    }
+
+    /** True if holders write, false if readers read. */
+    boolean isPush() {
+        return config.isPush();
+    }
+
+    /** Why the engine must not sleep, or null. */
+    @Nullable String sleepRefusal() {
+        return config.sleepRefusal();
     }
 
     /** Which leg the engine serves, or null if it works alone. */
@@ -86,9 +110,11 @@ final class KvSettings {
         Map<String, String> replaced = new HashMap<>(config.compatibility());
         replaced.putAll(options.kvCompat);
         ConnectorConfig.Builder builder =
-                ConnectorConfig.builder(factors.with(replaced), blockTokens)
+                ConnectorConfig.builder(
+                                (isPush() ? factors.pushed() : factors).with(replaced), blockTokens)
                         .bindHost(options.sideChannelHost)
-                        .sideChannelPort(options.sideChannelPort)
+                        .sideChannelPort(
+                                options.sideChannelPort == 0 ? 0 : options.sideChannelPort + place)
                         .dataParallelIndex(options.dataParallelIndex);
         config.applyTo(builder);
         if (options.advertisedHost != null) {

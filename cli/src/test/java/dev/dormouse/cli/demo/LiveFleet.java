@@ -20,6 +20,7 @@ final class LiveFleet implements AutoCloseable {
     static final Duration LIMIT = Duration.ofMinutes(2);
 
     private final Path logs;
+    private final List<String> ofEngines;
     private final List<ChildProcess> processes = new ArrayList<>();
     private final Endpoint prefill;
     private final Endpoint decode;
@@ -28,8 +29,14 @@ final class LiveFleet implements AutoCloseable {
     private ChildProcess prefillProcess;
     private ChildProcess decodeProcess;
 
-    LiveFleet(Path logs) {
+    /**
+     * Starts it.
+     *
+     * @param ofEngines further options of both engines
+     */
+    LiveFleet(Path logs, String... ofEngines) {
         this.logs = logs;
+        this.ofEngines = List.of(ofEngines);
         try {
             prefillProcess = startPrefill(0, 0);
             decodeProcess = startDecode(0);
@@ -127,6 +134,7 @@ final class LiveFleet implements AutoCloseable {
         arguments.addAll(List.of("--kv-cache-memory", "64MiB", "--enable-sleep-mode"));
         arguments.addAll(List.of("--kv-lease-duration", "6"));
         arguments.addAll(List.of(more));
+        arguments.addAll(ofEngines);
         return launch(arguments.toArray(String[]::new));
     }
 

@@ -137,20 +137,37 @@ final class DirectTransport implements KvTransport {
             BlockList remote,
             int[] remoteIndices,
             byte[] notification) {
-        Blocks to = (Blocks) local;
-        Blocks from = (Blocks) remote;
+        Blocks ours = (Blocks) local;
+        Blocks theirs = (Blocks) remote;
+        return copied(ours, localIndices, theirs, remoteIndices, theirs.peer(), notification);
+    }
+
+    @Override
+    public Transfer write(
+            BlockList local,
+            int[] localIndices,
+            BlockList remote,
+            int[] remoteIndices,
+            byte[] notification) {
+        Blocks ours = (Blocks) local;
+        Blocks theirs = (Blocks) remote;
+        return copied(theirs, remoteIndices, ours, localIndices, theirs.peer(), notification);
+    }
+
+    private Transfer copied(
+            Blocks to, int[] toIndices, Blocks from, int[] fromIndices, Peer told, byte[] message) {
         TransferState end;
         if (to.peer().isConnected() && from.peer().isConnected()) {
             long bytes = 0;
-            for (int i = 0; i < localIndices.length; i++) {
-                MemorySegment source = from.segments().get(remoteIndices[i]);
-                to.segments().get(localIndices[i]).copyFrom(source);
+            for (int i = 0; i < toIndices.length; i++) {
+                MemorySegment source = from.segments().get(fromIndices[i]);
+                to.segments().get(toIndices[i]).copyFrom(source);
                 bytes += source.byteSize();
             }
-            notify(from.peer(), notification);
+            notify(told, message);
             end =
                     new TransferState.Done(
-                            Duration.ofNanos(1), Duration.ofNanos(1), bytes, localIndices.length);
+                            Duration.ofNanos(1), Duration.ofNanos(1), bytes, toIndices.length);
         } else {
             end = new TransferState.Failed("the registration is gone");
         }

@@ -10,14 +10,17 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A read under way: one transfer per source rank that is read. It ends when no transfer can touch
- * its blocks any more, not before, however it goes; that it will fail may be known earlier.
+ * A read or write under way: one transfer per rank of the peer that takes part. It ends when no
+ * transfer can touch its blocks any more, not before, however it goes; that it will fail may be
+ * known earlier.
+ *
+ * @param <O> what was ordered
  */
-final class ActiveRead {
+final class ActiveTransfer<O extends PeerOrder> {
     private record Leg(LoadedEngine.SourceRank rank, Transfer transfer) {}
 
-    private final ReadOrder order;
-    private final LoadedEngine source;
+    private final O order;
+    private final LoadedEngine peer;
     private final long startedNanos;
     private final long deadlineNanos;
     private final List<Leg> running = new ArrayList<>();
@@ -28,24 +31,24 @@ final class ActiveRead {
     private boolean abandoned;
 
     /**
-     * A read without transfers.
+     * One without transfers.
      *
-     * @param deadlineNanos after this, what it brings may be another prompt's
+     * @param deadlineNanos after this, the peer's blocks may be another prompt's
      */
-    ActiveRead(ReadOrder order, LoadedEngine source, long startedNanos, long deadlineNanos) {
+    ActiveTransfer(O order, LoadedEngine peer, long startedNanos, long deadlineNanos) {
         this.order = order;
-        this.source = source;
+        this.peer = peer;
         this.startedNanos = startedNanos;
         this.deadlineNanos = deadlineNanos;
-        source.addReadInFlight(1);
+        peer.addTransfer(1);
     }
 
-    ReadOrder order() {
+    O order() {
         return order;
     }
 
-    LoadedEngine source() {
-        return source;
+    LoadedEngine peer() {
+        return peer;
     }
 
     long startedNanos() {
@@ -83,12 +86,6 @@ final class ActiveRead {
         return false;
     }
 
-    /** What each of the holder's ranks is told once the read is over there. */
-    byte[] completion() {
-        return new Notification.Completion(order.remote().requestId(), source.mapping().consumers())
-                .encode();
-    }
-
     /** True once: at the first call. */
     boolean abandon() {
         boolean first = !abandoned;
@@ -100,15 +97,15 @@ final class ActiveRead {
         return abandoned;
     }
 
-    /** The ranks that do not know from a completed transfer that the read is over. */
+    /** The ranks that do not know from a completed transfer that it is over. */
     List<LoadedEngine.SourceRank> untold() {
-        return source.ranks().stream().filter(rank -> !told.contains(rank)).toList();
+        return peer.ranks().stream().filter(rank -> !told.contains(rank)).toList();
     }
 
     /**
      * Drives the transfers.
      *
-     * @param nanoClock is asked after a transfer has ended: the read was no later than that
+     * @param nanoClock is asked after a transfer has ended: it was no later than that
      * @return true if nothing touches the blocks any more
      */
     boolean progress(StatisticsRecorder statistics, LongSupplier nanoClock) {
@@ -140,7 +137,7 @@ final class ActiveRead {
         if (!running.isEmpty() || !ended.isEmpty()) {
             return false;
         }
-        source.addReadInFlight(-1);
+        peer.addTransfer(-1);
         return true;
     }
 

@@ -2,26 +2,26 @@ package dev.dormouse.connector;
 
 import org.jspecify.annotations.Nullable;
 
-/** A read that was ordered and has not started. */
-final class WaitingRead {
-    private final ReadOrder order;
+/** An order that has not begun. */
+final class WaitingOrder {
+    private final PeerOrder order;
     private final long orderedNanos;
     private final long arrivedNanos;
     private boolean asked;
     private @Nullable HoldAnswer hold;
 
     /**
-     * A read that was ordered now.
+     * An order that was given now.
      *
      * @param arrivedNanos when its request came to this engine, on this rank's clock
      */
-    WaitingRead(ReadOrder order, long orderedNanos, long arrivedNanos) {
+    WaitingOrder(PeerOrder order, long orderedNanos, long arrivedNanos) {
         this.order = order;
         this.orderedNanos = orderedNanos;
         this.arrivedNanos = arrivedNanos;
     }
 
-    ReadOrder order() {
+    PeerOrder order() {
         return order;
     }
 
@@ -33,12 +33,7 @@ final class WaitingRead {
         return arrivedNanos;
     }
 
-    /** True if the order is only to tell the holder that nothing is read. */
-    boolean isNotice() {
-        return order.localBlocks().isEmpty();
-    }
-
-    /** True once the peer was asked after this read was ordered. */
+    /** True once the peer was asked after this order was given. */
     boolean wasAsked() {
         return asked;
     }
@@ -60,7 +55,7 @@ final class WaitingRead {
 
     /** True if the holder must say whether it holds the request for this engine, if it can. */
     boolean needsClaim() {
-        return !isNotice() && hold == null;
+        return order.needsHold() && hold == null;
     }
 
     /** True if the request says that the peer has this tensor parallel size. */

@@ -1,0 +1,40 @@
+package dev.dormouse.connector;
+
+/**
+ * What becomes of orders when it is known how their peer stands: the part of a connector that
+ * differs between reading from a holder and being written to.
+ */
+interface OrderRules {
+    /** What happens next. */
+    sealed interface Next {
+        /** The order was carried out, or has begun. */
+        Next BEGUN = new Begun();
+
+        /** The peer must be asked first. */
+        Next ASK = new Ask();
+
+        /** The loaded peer must say that it holds the request for this engine. */
+        Next CLAIM = new Claim();
+
+        /** See {@link #BEGUN}. */
+        record Begun() implements Next {}
+
+        /** See {@link #ASK}. */
+        record Ask() implements Next {}
+
+        /** See {@link #CLAIM}. */
+        record Claim() implements Next {}
+
+        /** The order must not be carried out. */
+        record Refuse(String reason) implements Next {}
+    }
+
+    /** Carries the order out if it may be. */
+    Next next(WaitingOrder waiting, RemoteEngine peer, long nowNanos);
+
+    /** An order that has not begun ended, and will not. */
+    void ended(PeerOrder order, String reason);
+
+    /** Forgets what is too old to matter. */
+    void forget(long nowNanos);
+}

@@ -1,0 +1,90 @@
+package dev.dormouse.connector;
+
+import java.util.Objects;
+
+/**
+ * The reader's rules: an order is a read from the holder of a request's KV, or the word that
+ * nothing will be read.
+ */
+final class PullRules implements OrderRules {
+    private final ConnectorConfig config;
+    private final PeerMessenger messenger;
+    private final ActiveReads reads;
+    private final ReadOutcomes outcomes;
+    private final StatisticsRecorder statistics;
+    private final SpentHandOvers spent;
+
+    PullRules(
+            ConnectorConfig config,
+            PeerMessenger messenger,
+            ActiveReads reads,
+            ReadOutcomes outcomes,
+            StatisticsRecorder statistics) {
+        this.config = config;
+        this.messenger = messenger;
+        this.reads = reads;
+        this.outcomes = outcomes;
+        this.statistics = statistics;
+        this.spent = new SpentHandOvers(config.holdLimit().toNanos());
+    }
+
+    @Override
+    public Next next(WaitingOrder waiting, RemoteEngine peer, long nowNanos) {
+        ReadOrder order = (ReadOrder) waiting.order();
+        RemoteSource remote = order.remote();
+        LoadedEngine usable = peer.usable(remote.tpSize());
+        if (spent.contains(remote)) {
+            return new Next.Refuse("these parameters were used before: the blocks may be gone");
+        }
+        if (order.isNotice() && usable != null && usable.identity().reaches(remote)) {
+            spent.add(remote, nowNanos);
+            Notification.Completion notNeeded =
+                    new Notification.Completion(remote.requestId(), usable.mapping().consumers());
+            messenger.send(peer, usable, notNeeded.encode(), nowNanos);
+            outcomes.done(order);
+            return Next.BEGUN;
+        }
+        return switch (OrderVerdict.of(waiting, peer, usable)) {
+            case READ -> startInTime(waiting, peer, Objects.requireNonNull(usable), nowNanos);
+            case STALE -> OrderVerdict.refusal(waiting, peer, usable);
+            case ASK -> Next.ASK;
+        };
+    }
+
+    /** Starts the read if its blocks are held for this engine, and for long enough. */
+    private Next startInTime(
+            WaitingOrder waiting, RemoteEngine peer, LoadedEngine source, long nowNanos) {
+        if (source.identity().instanceId() != null && waiting.needsClaim()) {
+            return Next.CLAIM;
+        }
+        long deadlineNanos = ReadDeadline.of(waiting, source, peer.renewals, config, nowNanos);
+        if (nowNanos - deadlineNanos < 0) {
+            ReadOrder order = (ReadOrder) waiting.order();
+            spent.add(order.remote(), nowNanos);
+            reads.start(order, source, nowNanos, deadlineNanos);
+            return Next.BEGUN;
+        }
+        statistics.expiredRequest();
+        HoldAnswer hold = waiting.hold();
+        return new Next.Refuse(
+                hold == null || hold.held()
+                        ? "the peer may not hold the blocks any more: the lease is over"
+                        : "the peer does not hold the blocks for this engine: they are freed, or"
+                                + " another engine reads them");
+    }
+
+    @Override
+    public void ended(PeerOrder order, String reason) {
+        ReadOrder read = (ReadOrder) order;
+        if (read.isNotice()) { // a notice that cannot be given fails nothing
+            outcomes.done(read);
+        } else {
+            outcomes.failed(read, reason);
+        }
+    }
+
+    @Override
+    public void forget(long nowNanos) {
+        spent.forget(nowNanos);
+    }
+}

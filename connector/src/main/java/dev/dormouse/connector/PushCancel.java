@@ -1,0 +1,73 @@
+package dev.dormouse.connector;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * A decode engine does not wait for a request any more, and wants to know when nothing can be
+ * written for it: it is answered by {@link PushEnd}, and repeated until then. Between engines of
+ * this product only; vLLM would die of it.
+ *
+ * @param decoder the decode engine, and its request
+ */
+record PushCancel(RemoteSource decoder) implements Notification {
+    static final String PREFIX = "DORMOUSE_PUSH_CANCEL:";
+
+    private static final int MAX_KEYS = 16;
+    private static final int MAX_STRING_BYTES = 1_024;
+    private static final int MAX_RANKS = 1_024;
+
+    byte[] encode() {
+        WireWriter out = new WireWriter().map(7);
+        out.string("request_id").string(decoder.requestId());
+        out.string("engine_id").string(decoder.engineId());
+        out.string("instance_id").string(String.valueOf(decoder.instanceId()));
+        out.string("host").string(decoder.host());
+        out.string("port").integer(decoder.port());
+        out.string("tp_size").integer(decoder.tpSize());
+        out.string("epoch").integer(decoder.epoch());
+        return Notification.prefixed(PREFIX, out);
+    }
+
+    /**
+     * Reads what follows the prefix.
+     *
+     * @throws WireException if that is something else
+     */
+    static PushCancel decode(byte[] bytes) {
+        WireReader in = new WireReader("push cancellation", bytes, 8 * MAX_STRING_BYTES);
+        Map<String, String> strings = new HashMap<>();
+        Map<String, Long> integers = new HashMap<>();
+        int entries = in.mapSize("push cancellation", MAX_KEYS);
+        for (int i = 0; i < entries; i++) {
+            String key = in.string("a key", MAX_STRING_BYTES);
+            switch (key) {
+                case "request_id", "engine_id", "instance_id", "host" ->
+                        strings.put(key, in.string(key, MAX_STRING_BYTES));
+                case "port" -> integers.put(key, in.integer(key, 1, 65_535));
+                case "tp_size" -> integers.put(key, in.integer(key, 1, MAX_RANKS));
+                case "epoch" -> integers.put(key, in.integer(key, 0, Long.MAX_VALUE));
+                default -> in.skip("an unknown key");
+            }
+        }
+        in.end();
+        if (strings.size() != 4 || integers.size() != 3) {
+            throw in.fault("a key is missing");
+        }
+        String host = strings.getOrDefault("host", "");
+        int port = integers.getOrDefault("port", 0L).intValue();
+        if (!SideChannelAddress.isValid(host, port)) {
+            throw in.fault("host is no host name or address");
+        }
+        return new PushCancel(
+                new RemoteSource(
+                        strings.getOrDefault("engine_id", ""),
+                        strings.get("instance_id"),
+                        strings.getOrDefault("request_id", ""),
+                        host,
+                        port,
+                        integers.getOrDefault("tp_size", 1L).intValue(),
+                        1,
+                        integers.getOrDefault("epoch", 0L)));
+    }
+}

@@ -1,0 +1,116 @@
+package dev.dormouse.connector;
+
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The scheduler's half of the push connector: vLLM's {@code NixlPushConnectorScheduler}. Holds,
+ * leases, epochs and the side channel are the pull connector's; in addition, the ranks are told the
+ * blocks of what is held, and which requests are not waited for any more.
+ */
+final class PushScheduler implements SchedulerConnector {
+    private final ConnectorConfig config;
+    private final PullScheduler base;
+    private final Map<String, List<Integer>> handOvers = new HashMap<>();
+    private final Set<String> waiting = new HashSet<>();
+    private final Set<String> cancelled = new HashSet<>();
+
+    PushScheduler(ConnectorConfig config, Surroundings surroundings, AutoCloseable ownedThreads) {
+        this.config = config;
+        this.base = new PullScheduler(config, surroundings, ownedThreads);
+    }
+
+    @Override
+    public void onArrival(ConnectorRequest request) {
+        base.onArrival(request);
+    }
+
+    @Override
+    public int externalTokens(ConnectorRequest request, int localTokens) {
+        return base.externalTokens(request, localTokens);
+    }
+
+    @Override
+    public void onAllocated(
+            ConnectorRequest request, int[] blocks, int localTokens, int externalTokens) {
+        base.onAllocated(request, blocks, localTokens, externalTokens);
+        if (externalTokens > 0) {
+            waiting.add(request.id());
+        }
+    }
+
+    @Override
+    public ConnectorStep step() {
+        ConnectorStep step = base.step().with(new PushStep(base.epoch(), handOvers, cancelled));
+        handOvers.clear();
+        cancelled.clear();
+        return step;
+    }
+
+    @Override
+    public void onReport(WorkerReport report) {
+        base.onReport(report);
+        waiting.removeAll(report.finishedReceiving());
+        waiting.removeAll(report.abandonedReceiving());
+    }
+
+    @Override
+    public HandOver onFinished(
+            ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
+        if (waiting.remove(request.id())) {
+            cancelled.add(request.id());
+        }
+        HandOver handOver = base.onFinished(request, kind, blocks, computedTokens);
+        if (handOver.holdBlocks()) {
+            int count = Math.ceilDiv(computedTokens, config.blockTokens());
+            handOvers.put(request.id(), Arrays.stream(blocks, 0, count).boxed().toList());
+        }
+        return handOver;
+    }
+
+    @Override
+    public void publish(List<RankPayload> payloads) {
+        base.publish(payloads);
+    }
+
+    /** What the ranks have not been told yet, they will not be: its pages are about to go. */
+    @Override
+    public void withdraw() {
+        handOvers.clear();
+        base.withdraw();
+    }
+
+    @Override
+    public void revoke() {
+        base.revoke();
+    }
+
+    @Override
+    public void drain(boolean draining) {
+        base.drain(draining);
+    }
+
+    @Override
+    public long epoch() {
+        return base.epoch();
+    }
+
+    @Override
+    public int heldRequests() {
+        return base.heldRequests();
+    }
+
+    @Override
+    public int sideChannelPort() {
+        return base.sideChannelPort();
+    }
+
+    @Override
+    public void close() {
+        base.close();
+    }
+}

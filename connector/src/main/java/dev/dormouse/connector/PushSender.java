@@ -1,0 +1,255 @@
+package dev.dormouse.connector;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The holder's part of a push on one rank: matches held requests with registrations, and writes.
+ *
+ * <p>It never writes through a registration of memory that its owner has let go of: what is loaded
+ * of the other engine is judged against what that engine's message names, as a reader judges a
+ * holder; and from the moment at which this rank says that it is done with a registration, nothing
+ * begins for it.
+ */
+final class PushSender implements ActiveWrites.Ends {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
+    private static final int MAX_UNSAID = 1 << 12;
+
+    private static final long ASK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    /** A message, and when the other engine was last asked for its sake. */
+    private static final class Unsaid {
+        private final RemoteSource decoder;
+        private final byte[] message;
+        private final long sinceNanos;
+        private long askedNanos;
+
+        private Unsaid(RemoteSource decoder, byte[] message, long nowNanos) {
+            this.decoder = decoder;
+            this.message = message;
+            this.sinceNanos = nowNanos;
+            this.askedNanos = nowNanos;
+        }
+    }
+
+    private final Traffic.Parts parts;
+    private final RemoteEngines engines;
+    private final PushMatches matches;
+    private final ActiveWrites writes;
+
+    /** By the other engine's request: what it is told once it can be. */
+    private final LinkedHashMap<RemoteSource.Key, Unsaid> unsaid = new LinkedHashMap<>();
+
+    /** False while the KV cache is released, or about to be. */
+    private boolean serving = true;
+
+    PushSender(Traffic.Parts parts, RemoteEngines engines) {
+        this.parts = parts;
+        this.engines = engines;
+        this.matches = new PushMatches(parts.config().pushTimeout().toNanos());
+        this.writes = new ActiveWrites(parts, this);
+    }
+
+    void start(ConnectorStep step, long nowNanos) {
+        serving = true;
+        step.push().handOvers().forEach((id, blocks) -> begin(matches.hold(id, blocks), nowNanos));
+    }
+
+    /** An engine waits for a request. */
+    void take(PushRegistration registration, String sender, long nowNanos) {
+        RemoteSource decoder = registration.decoder();
+        String named = registration.holder().requestId();
+        if (!registration.holder().engineId().equals(parts.config().engineId())) {
+            parts.statistics().malformedNotification();
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "dropped a push registration for another engine: sender={0} engine={1}",
+                    Excerpt.of(sender),
+                    Excerpt.of(registration.holder().engineId()));
+        } else if (matches.isKnown(decoder)) {
+            LOG.log(System.Logger.Level.DEBUG, "a push registration came again");
+        } else if (!serving || !(named.isEmpty() || matches.isFree(named) || isComing(named))) {
+            giveUp(decoder, "its request is not held here", nowNanos);
+        } else {
+            begin(matches.register(registration, sender, nowNanos), nowNanos);
+            engines.expect(decoder, nowNanos);
+        }
+    }
+
+    /** An engine does not wait any more: nothing begins for it from now on. */
+    void take(PushCancel cancel, long nowNanos) {
+        RemoteSource decoder = cancel.decoder();
+        boolean writing = writes.isWriting(decoder);
+        if (!writing) {
+            matches.close(decoder, nowNanos);
+        }
+        tell(decoder, !writing, nowNanos);
+    }
+
+    /** True for a request that has not ended; its blocks come together with its lease. */
+    private boolean isComing(String requestId) {
+        return parts.ledger().knows(requestId) && !parts.ledger().holds(requestId);
+    }
+
+    private void begin(PushMatches.@Nullable Match match, long nowNanos) {
+        if (match == null) {
+            return;
+        }
+        PushRegistration registration = match.registration();
+        int wanted = registration.blocks().size();
+        int have = match.blocks().size();
+        if (wanted > have) {
+            giveUp(
+                    registration.decoder(),
+                    "it wants " + wanted + " blocks, the prompt has " + have,
+                    nowNanos);
+            return;
+        }
+        engines.submit(
+                new WriteOrder(
+                        match.requestId(),
+                        registration.decoder(),
+                        match.sender(),
+                        match.blocks().subList(have - wanted, have),
+                        registration.blocks()),
+                match.arrivedNanos(),
+                nowNanos);
+    }
+
+    /** What becomes of a write now that its target may be known. */
+    OrderRules.Next next(WaitingOrder waiting, RemoteEngine peer, long nowNanos) {
+        WriteOrder order = (WriteOrder) waiting.order();
+        RemoteSource decoder = order.remote();
+        LoadedEngine usable = peer.usable(decoder.tpSize());
+        if (!matches.isActive(decoder)) {
+            return new OrderRules.Next.Refuse("it was cancelled");
+        }
+        if (!parts.ledger().holds(order.requestId())) {
+            return new OrderRules.Next.Refuse("its blocks are not held any more");
+        }
+        return switch (OrderVerdict.ofPush(waiting, peer, usable)) {
+            case READ -> startInTime(waiting, order, Objects.requireNonNull(usable), nowNanos);
+            case STALE -> OrderVerdict.refusal(waiting, peer, usable);
+            case ASK -> OrderRules.Next.ASK;
+        };
+    }
+
+    private OrderRules.Next startInTime(
+            WaitingOrder waiting, WriteOrder order, LoadedEngine target, long nowNanos) {
+        if (!target.holds(order.sender())) {
+            return new OrderRules.Next.Refuse(
+                    "an agent that is not of that engine registered it: "
+                            + Excerpt.of(order.sender()));
+        }
+        long deadlineNanos =
+                PushDeadline.ofWrite(
+                        order.remote().lease(),
+                        target,
+                        waiting.arrivedNanos(),
+                        parts.config(),
+                        nowNanos);
+        if (nowNanos - deadlineNanos >= 0) {
+            return new OrderRules.Next.Refuse("the engine may not wait for it any more");
+        }
+        writes.start(order, target, nowNanos, deadlineNanos);
+        return OrderRules.Next.BEGUN;
+    }
+
+    /** A write ended before it began; its lease frees the blocks. */
+    void ended(WriteOrder order, String reason, long nowNanos) {
+        giveUp(order.remote(), reason, nowNanos);
+    }
+
+    @Override
+    public void done(WriteOrder order, long nowNanos) {
+        matches.close(order.remote(), nowNanos);
+        parts.ledger().sent(order.requestId(), parts.finishedSending());
+    }
+
+    @Override
+    public void failing(WriteOrder order, long nowNanos) {
+        tell(order.remote(), false, nowNanos);
+    }
+
+    @Override
+    public void failed(WriteOrder order, String reason, long nowNanos) {
+        giveUp(order.remote(), reason, nowNanos);
+    }
+
+    List<LoadedEngine> progress(long nowNanos) {
+        List<LoadedEngine> suspects = writes.progress(nowNanos);
+        for (PushRegistration vain :
+                matches.sweep(parts.ledger()::holds, this::isComing, nowNanos)) {
+            giveUp(vain.decoder(), "its request is not held any more", nowNanos);
+        }
+        sayAgain(nowNanos);
+        return suspects;
+    }
+
+    void beforeRelease(long nowNanos) {
+        serving = false;
+        unsaid.clear();
+        for (PushRegistration waiting : matches.clear(nowNanos)) {
+            giveUp(waiting.decoder(), "this engine's KV cache is released", nowNanos);
+        }
+        for (String requestId : matches.activeRequests()) {
+            engines.withdraw(requestId, "this engine's KV cache is released");
+        }
+    }
+
+    boolean isQuiet() {
+        return writes.isEmpty();
+    }
+
+    boolean isSending(String requestId) {
+        return writes.isSending(requestId);
+    }
+
+    List<String> describe(long nowNanos) {
+        return writes.describe(nowNanos);
+    }
+
+    private void giveUp(RemoteSource decoder, String reason, long nowNanos) {
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "push given up: {0}; engine={1} request={2}",
+                reason,
+                Excerpt.of(decoder.engineId()),
+                Excerpt.of(decoder.requestId()));
+        matches.close(decoder, nowNanos);
+        tell(decoder, true, nowNanos);
+    }
+
+    private void tell(RemoteSource decoder, boolean clear, long nowNanos) {
+        if (decoder.instanceId() == null) { // of vLLM, which would end at it
+            return;
+        }
+        byte[] message = new PushEnd(decoder.requestId(), clear).encode();
+        unsaid.remove(decoder.key());
+        if (!engines.tellLoaded(decoder, message, nowNanos) && serving) {
+            unsaid.put(decoder.key(), new Unsaid(decoder, message, nowNanos));
+            if (unsaid.size() > MAX_UNSAID) {
+                unsaid.pollFirstEntry();
+            }
+            engines.expect(decoder, nowNanos);
+        }
+    }
+
+    /** Says again what could not be said, as long as the other engine may wait for it. */
+    private void sayAgain(long nowNanos) {
+        long patienceNanos = parts.config().pushTimeout().toNanos();
+        for (Unsaid each : List.copyOf(unsaid.values())) {
+            if (nowNanos - each.sinceNanos >= patienceNanos
+                    || engines.tellLoaded(each.decoder, each.message, nowNanos)) {
+                unsaid.remove(each.decoder.key());
+            } else if (nowNanos - each.askedNanos >= ASK_NANOS) {
+                each.askedNanos = nowNanos;
+                engines.expect(each.decoder, nowNanos);
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import dev.dormouse.testkit.ModelMemory;
+import dev.dormouse.testkit.ModelTransport;
+import dev.dormouse.transport.TransportException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Several connectors in one. */
+final class MultiConnectorTest {
+    private static final Duration LIMIT = Duration.ofMillis(50);
+    private static final ConnectorRequest REQUEST = new ConnectorRequest("r", 8, null);
+    private static final int[] BLOCKS = {1, 2};
+
+    /** A scheduler's half that notes what it is asked. */
+    private static final class Half implements SchedulerConnector {
+        private final List<String> calls = new ArrayList<>();
+        private int offers;
+        private boolean holds;
+        private @Nullable String writes;
+        private boolean failsToClose;
+
+        @Override
+        public void onArrival(ConnectorRequest request) {
+            calls.add("arrival " + request.id());
+        }
+
+        @Override
+        public int externalTokens(ConnectorRequest request, int localTokens) {
+            calls.add("asked");
+            return offers;
+        }
+
+        @Override
+        public void onAllocated(
+                ConnectorRequest request, int[] blocks, int localTokens, int externalTokens) {
+            calls.add("allocated " + blocks.length + " external " + externalTokens);
+        }
+
+        @Override
+        public ConnectorStep step() {
+            return new ConnectorStep(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0);
+        }
+
+        @Override
+        public void onReport(WorkerReport report) {
+            calls.add("report " + report.finishedSending());
+        }
+
+        @Override
+        public HandOver onFinished(
+                ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
+            return new HandOver(
+                    holds,
+                    writes == null
+                            ? null
+                            : KvTransferParams.of(
+                                    JsonNodeFactory.instance.objectNode().put(writes, 1)));
+        }
+
+        @Override
+        public void publish(List<RankPayload> payloads) {}
+
+        @Override
+        public void withdraw() {
+            calls.add("withdrawn");
+        }
+
+        @Override
+        public void revoke() {
+            calls.add("revoked");
+        }
+
+        @Override
+        public void drain(boolean draining) {
+            calls.add("draining " + draining);
+        }
+
+        @Override
+        public long epoch() {
+            return 1;
+        }
+
+        @Override
+        public int heldRequests() {
+            return 0;
+        }
+
+        @Override
+        public int sideChannelPort() {
+            return 1;
+        }
+
+        @Override
+        public void close() {
+            calls.add("closed");
+            if (failsToClose) {
+                throw new ConnectorException("close: made to fail");
+            }
+        }
+    }
+
+    private final List<Half> halves = List.of(new Half(), new Half(), new Half());
+    private final SchedulerConnector multi = MultiConnector.scheduler(List.copyOf(halves));
+
+    @Test
+    void allAreAskedAndTheFirstThatHasSomethingLoads() {
+        halves.get(1).offers = 4;
+        halves.get(2).offers = 8;
+        assertThat(multi.externalTokens(REQUEST, 0)).isEqualTo(4);
+        assertThat(halves).allMatch(half -> half.calls.contains("asked"));
+        multi.onAllocated(REQUEST, BLOCKS, 0, 4);
+        assertThat(halves.get(0).calls).contains("allocated 2 external 0");
+        assertThat(halves.get(1).calls).contains("allocated 2 external 4");
+        assertThat(halves.get(2).calls).contains("allocated 2 external 0");
+    }
+
+    @Test
+    void nobodyLoadsIfNobodyHasAnything() {
+        assertThat(multi.externalTokens(REQUEST, 0)).isZero();
+        multi.onAllocated(REQUEST, BLOCKS, 0, 0);
+        assertThat(halves).allMatch(half -> half.calls.contains("allocated 2 external 0"));
+    }
+
+    @Test
+    void parametersAreUnitedUnlessTwoWriteTheSameKey() {
+        halves.get(0).writes = "a";
+        halves.get(2).writes = "b";
+        HandOver handOver = multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8);
+        assertThat(handOver.holdBlocks()).isFalse();
+        assertThat(handOver.params()).isNotNull();
+        assertThat(handOver.params().toJson().properties()).hasSize(2);
+        halves.get(1).writes = "b";
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8))
+                .withMessageContaining("two connectors write b");
+    }
+
+    @Test
+    void everythingElseReachesAllAndClosingGoesOnAfterAFailure() {
+        halves.getFirst().failsToClose = true;
+        multi.onArrival(REQUEST);
+        multi.withdraw();
+        multi.revoke();
+        multi.drain(true);
+        assertThatThrownBy(multi::close).hasMessageContaining("close failed");
+        assertThat(halves)
+                .allMatch(
+                        half ->
+                                half.calls.containsAll(
+                                        List.of(
+                                                "arrival r",
+                                                "withdrawn",
+                                                "revoked",
+                                                "draining true",
+                                                "closed")));
+    }
+
+    @Test
+    void aRequestThatTwoHoldIsSentWhenBothHaveSentItOnEveryRank() {
+        halves.get(0).holds = true;
+        halves.get(2).holds = true;
+        assertThat(multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8).holdBlocks()).isTrue();
+        ConnectorStep step = multi.step();
+        assertThat(step.extraSends()).containsEntry("r", 1);
+        RankReports reports = new RankReports(2);
+        List<List<Sending>> ranks =
+                IntStream.range(0, 2)
+                        .mapToObj(_ -> List.of(new Sending(), new Sending(), new Sending()))
+                        .toList();
+        List<WorkerConnector> workers =
+                ranks.stream().map(each -> MultiConnector.worker(List.copyOf(each))).toList();
+        workers.forEach(worker -> worker.start(step));
+        ranks.get(0).get(0).sends = Set.of("r");
+        ranks.get(1).get(0).sends = Set.of("r");
+        assertThat(report(reports, workers).finishedSending()).isEmpty();
+        ranks.get(0).get(2).sends = Set.of("r");
+        assertThat(report(reports, workers).finishedSending()).as("one rank").isEmpty();
+        ranks.get(1).get(2).sends = Set.of("r");
+        assertThat(report(reports, workers).finishedSending()).containsExactly("r");
+        assertThat(halves.get(0).calls).contains("report [r]");
+        assertThat(halves.get(1).calls).doesNotContain("report [r]");
+        assertThat(halves.get(2).calls).contains("report [r]");
+    }
+
+    private WorkerReport report(RankReports reports, List<WorkerConnector> workers) {
+        WorkerReport merged = reports.merge(workers.stream().map(WorkerConnector::poll).toList());
+        multi.onReport(merged);
+        return merged;
+    }
+
+    /** A worker's half that sends what the test says. */
+    private static final class Sending implements WorkerConnector {
+        private Set<String> sends = Set.of();
+
+        @Override
+        public void registerKvCaches(KvCacheRegions regions) {}
+
+        @Override
+        public RankPayload payload() {
+            throw new IllegalStateException();
+        }
+
+        @Override
+        public void start(ConnectorStep step) {}
+
+        @Override
+        public WorkerReport poll() {
+            WorkerReport report =
+                    new WorkerReport(sends, Set.of(), Set.of(), TransferStatistics.NONE);
+            sends = Set.of();
+            return report;
+        }
+
+        @Override
+        public void prepareRelease(Duration limit) {}
+
+        @Override
+        public void releaseKvCaches(Duration limit) {}
+
+        @Override
+        public void restoreKvCaches() {}
+
+        @Override
+        public boolean isReleased() {
+            return false;
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    @Test
+    void aReleaseThatOneRefusesIsUndoneOnThoseBeforeIt() {
+        ModelWorld world = new ModelWorld();
+        ModelEngine shape = world.start("shape");
+        ModelMemory memory = shape.rank().memory();
+        List<ModelTransport> transports =
+                List.of(world.fabric().open("a", memory), world.fabric().open("b", memory));
+        WorkerConnector worker =
+                MultiConnector.worker(
+                        transports.stream()
+                                .map(
+                                        transport ->
+                                                PullConnector.worker(
+                                                        shape.config(),
+                                                        0,
+                                                        transport,
+                                                        world.surroundings()))
+                                .toList());
+        worker.registerKvCaches(shape.rank().regions());
+        assertThat(worker.payload().children()).hasSize(2);
+        transports.getLast().faults().failDeregistrations(1);
+        assertThatThrownBy(() -> worker.releaseKvCaches(LIMIT))
+                .isInstanceOf(TransportException.class);
+        assertThat(worker.isReleased()).isFalse();
+        assertThat(transports).allMatch(each -> each.counts().registrations() == 1);
+        worker.releaseKvCaches(LIMIT);
+        assertThat(worker.isReleased()).isTrue();
+        assertThat(transports).allMatch(each -> each.counts().registrations() == 0);
+        worker.restoreKvCaches();
+        assertThat(worker.payload().children()).hasSize(2);
+        worker.close();
+    }
+}
