@@ -147,7 +147,9 @@ final class ActiveReads {
         BlockList to = local.blocks(pairs.localPieces());
         if (read.isInTime(nanoClock.getAsLong())) {
             BlockList from = Objects.requireNonNull(rank.blocks());
-            read.add(rank, transport.read(to, pairs.local(), from, pairs.remote(), completion(read)));
+            read.add(
+                    rank,
+                    transport.read(to, pairs.local(), from, pairs.remote(), completion(read)));
         }
     }
 }

@@ -51,12 +51,10 @@ final class ActiveWrites {
 
     private void post(ActiveTransfer<WriteOrder> write, LoadedEngine.SourceRank rank) {
         WriteOrder order = write.order();
-        BlockPairs pairs =
-                BlockPairs.of(order, parts.local().regions().regions(), rank.geometry());
+        BlockPairs pairs = BlockPairs.of(order, parts.local().regions().regions(), rank.geometry());
         BlockList from = parts.local().blocks(pairs.localPieces());
         Notification.Completion written =
-                new Notification.Completion(
-                        order.remote().requestId(), parts.config().tpSize());
+                new Notification.Completion(order.remote().requestId(), parts.config().tpSize());
         if (write.isInTime(parts.nanoClock().getAsLong())) {
             write.add(
                     rank,

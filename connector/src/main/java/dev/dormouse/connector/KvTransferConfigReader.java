@@ -16,8 +16,7 @@ final class KvTransferConfigReader {
     static final List<String> BACKENDS = List.of("UCX");
 
     private static final List<String> CONNECTORS =
-            List.of(
-                    SleepSupport.NIXL, SleepSupport.PULL, SleepSupport.PUSH, SleepSupport.MULTI);
+            List.of(SleepSupport.NIXL, SleepSupport.PULL, SleepSupport.PUSH, SleepSupport.MULTI);
     private static final String EXTRA = "kv_connector_extra_config";
     private static final long MAX_PUSH_SECONDS = 3_600;
     private static final long MAX_SECONDS = Duration.ofDays(365).toSeconds();
@@ -179,8 +178,7 @@ final class KvTransferConfigReader {
                 }
             }
             case "num_threads" -> threads = (int) integer(key, value, 1, 1_024);
-            case "kv_lease_duration" ->
-                    lease = Duration.ofSeconds(integer(key, value, 1, 86_400));
+            case "kv_lease_duration" -> lease = Duration.ofSeconds(integer(key, value, 1, 86_400));
             case "engine_ttl" -> ttl = seconds(key, value);
             case "enforce_handshake_compat" -> enforce = flag(key, value);
             case "bidirectional_kv_xfer" -> {
@@ -199,8 +197,7 @@ final class KvTransferConfigReader {
             }
             case "allowed_peers" -> peers = texts(key, value);
             case "allowed_peer_ports" -> ports = KvTransferConfig.ports(text(key, value));
-            case "max_peer_blocks" ->
-                    maxBlocks = (int) integer(key, value, 1, Integer.MAX_VALUE);
+            case "max_peer_blocks" -> maxBlocks = (int) integer(key, value, 1, Integer.MAX_VALUE);
             case "compat" -> {
                 if (!value.isObject()) {
                     throw wrong(key, value, "an object of compatibility factors");

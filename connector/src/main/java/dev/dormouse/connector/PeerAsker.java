@@ -85,8 +85,7 @@ final class PeerAsker {
     }
 
     /** Has a peer asked that nobody waits for yet, unless it is being asked or was just lost. */
-    void askAhead(
-            RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
+    void askAhead(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
         if (engine.handshake == null
                 && engine.fetched == null
                 && !engine.mustBackOff(null, nowNanos)) {

@@ -37,7 +37,8 @@ final class PullWorker extends NixlWorker {
                         reads,
                         parts.outcomes(),
                         parts.statistics());
-        return new Reading(rules, reads, parts.ledger(), parts.finishedSending(), parts.statistics());
+        return new Reading(
+                rules, reads, parts.ledger(), parts.finishedSending(), parts.statistics());
     }
 
     /** The traffic of a rank that reads and is read from. */
@@ -54,10 +55,7 @@ final class PullWorker extends NixlWorker {
                 case Notification.Renewal renewal -> ledger.renew(renewal, nowNanos);
                 case Notification.Completion completion ->
                         ledger.complete(completion, agentName, finishedSending);
-                case PushRegistration _,
-                        PushCancel _,
-                        PushEnd _,
-                        Notification.Malformed _ ->
+                case PushRegistration _, PushCancel _, PushEnd _, Notification.Malformed _ ->
                         statistics.malformedNotification();
             }
         }

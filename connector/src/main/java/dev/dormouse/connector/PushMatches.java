@@ -70,9 +70,7 @@ final class PushMatches {
                 fitting.add(candidate);
             }
         }
-        return fitting.size() == 1
-                ? match(fitting.getFirst(), requestId)
-                : null;
+        return fitting.size() == 1 ? match(fitting.getFirst(), requestId) : null;
     }
 
     /**

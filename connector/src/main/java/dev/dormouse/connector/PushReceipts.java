@@ -170,8 +170,7 @@ final class PushReceipts {
                             + " may be written by "
                             + receipt.holder
                             + " for "
-                            + Duration.ofNanos(
-                                    receipt.deadlineNanos + marginNanos - nowNanos)
+                            + Duration.ofNanos(receipt.deadlineNanos + marginNanos - nowNanos)
                             + receipt.ranks.values());
         }
         return pending;

@@ -70,8 +70,7 @@ final class PushReceiver {
     }
 
     /** A holder of our kind may free its blocks at once; vLLM's has no such message. */
-    private void notNeeded(
-            ReadOrder order, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
+    private void notNeeded(ReadOrder order, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
         spent.add(order.remote(), nowNanos);
         if (holder.identity().instanceId() != null) {
             Notification.Completion message =
@@ -101,8 +100,7 @@ final class PushReceiver {
                         1,
                         epoch,
                         new RemoteLease(
-                                (deadlineNanos - schedulerOffsetNanos) / 1e9,
-                                timeoutNanos / 1e9));
+                                (deadlineNanos - schedulerOffsetNanos) / 1e9, timeoutNanos / 1e9));
         byte[] message = new PushRegistration(here, order.localBlocks(), order.remote()).encode();
         int sent = parts.messenger().send(peer, holder, message, nowNanos);
         if (sent == 0) {

@@ -158,7 +158,8 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
     private static RemoteLease lease(WireReader in, Map<String, Double> floats) {
         double deadline = floats.getOrDefault(LEASE_DEADLINE, Double.NaN);
         double length = floats.getOrDefault(LEASE_SECONDS, 0.0);
-        if (Math.abs(deadline) > MAX_CLOCK_SECONDS || !(length >= 0 && length <= MAX_LEASE_SECONDS)) {
+        if (Math.abs(deadline) > MAX_CLOCK_SECONDS
+                || !(length >= 0 && length <= MAX_LEASE_SECONDS)) {
             throw in.fault("a lease of " + length + " s until " + deadline);
         }
         return new RemoteLease(deadline, length);

@@ -45,8 +45,7 @@ final class PushScheduler implements SchedulerConnector {
 
     @Override
     public ConnectorStep step() {
-        ConnectorStep step =
-                base.step().with(new PushStep(base.epoch(), handOvers, cancelled));
+        ConnectorStep step = base.step().with(new PushStep(base.epoch(), handOvers, cancelled));
         handOvers.clear();
         cancelled.clear();
         return step;

@@ -56,9 +56,7 @@ final class PushSender implements ActiveWrites.Ends {
 
     void start(ConnectorStep step, long nowNanos) {
         serving = true;
-        step.push()
-                .handOvers()
-                .forEach((id, blocks) -> begin(matches.hold(id, blocks), nowNanos));
+        step.push().handOvers().forEach((id, blocks) -> begin(matches.hold(id, blocks), nowNanos));
     }
 
     /** An engine waits for a request. */
@@ -74,8 +72,7 @@ final class PushSender implements ActiveWrites.Ends {
                     Excerpt.of(registration.holder().engineId()));
         } else if (matches.isKnown(decoder)) {
             LOG.log(System.Logger.Level.DEBUG, "a push registration came again");
-        } else if (!serving
-                || !(named.isEmpty() || matches.isFree(named) || isComing(named))) {
+        } else if (!serving || !(named.isEmpty() || matches.isFree(named) || isComing(named))) {
             giveUp(decoder, "its request is not held here", nowNanos);
         } else {
             begin(matches.register(registration, sender, nowNanos), nowNanos);
@@ -185,7 +182,8 @@ final class PushSender implements ActiveWrites.Ends {
 
     List<LoadedEngine> progress(long nowNanos) {
         List<LoadedEngine> suspects = writes.progress(nowNanos);
-        for (PushRegistration vain : matches.sweep(parts.ledger()::holds, this::isComing, nowNanos)) {
+        for (PushRegistration vain :
+                matches.sweep(parts.ledger()::holds, this::isComing, nowNanos)) {
             giveUp(vain.decoder(), "its request is not held any more", nowNanos);
         }
         sayAgain(nowNanos);

@@ -121,8 +121,7 @@ final class PushWorker extends NixlWorker {
         public void ended(PeerOrder order, String reason) {
             switch (order) {
                 case ReadOrder read -> receiver().ended(read, reason);
-                case WriteOrder write ->
-                        sender().ended(write, reason, nanoClock.getAsLong());
+                case WriteOrder write -> sender().ended(write, reason, nanoClock.getAsLong());
             }
         }
 

@@ -86,7 +86,10 @@ public final class RankReports {
             int child = i;
             merged.add(
                     children.get(i)
-                            .merge(reports.stream().map(each -> each.children().get(child)).toList()));
+                            .merge(
+                                    reports.stream()
+                                            .map(each -> each.children().get(child))
+                                            .toList()));
         }
         return merged;
     }

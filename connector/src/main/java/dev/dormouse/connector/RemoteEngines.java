@@ -122,14 +122,12 @@ final class RemoteEngines {
                 }
             }
         } else {
-            asker.askAhead(engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
+            asker.askAhead(
+                    engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
         }
     }
 
-    /**
-     * Tells a peer something, if it is loaded; otherwise it is asked, for the next time.
-     *
-     */
+    /** Tells a peer something, if it is loaded; otherwise it is asked, for the next time. */
     void tell(RemoteSource peer, byte[] message, long nowNanos) {
         if (!tellLoaded(peer, message, nowNanos)) {
             expect(peer, nowNanos);

@@ -51,5 +51,4 @@ interface Traffic {
             Set<String> finishedSending,
             StatisticsRecorder statistics,
             LongSupplier nanoClock) {}
-
 }

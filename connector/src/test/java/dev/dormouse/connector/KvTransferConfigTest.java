@@ -115,11 +115,11 @@ final class KvTransferConfigTest {
 
     @Test
     void severalConnectorsAreRefusedThatCannotWorkTogether() {
-        String two = "{\"kv_connector\": \"NixlConnector\"}, {\"kv_connector\": \"NixlPushConnector\"}";
+        String two =
+                "{\"kv_connector\": \"NixlConnector\"}, {\"kv_connector\": \"NixlPushConnector\"}";
         assertRefused(multi("kv_producer", two), "kv_consumer", "kv_transfer_params");
         assertRefused(multi("kv_consumer", ""), "connectors is missing");
-        assertRefused(
-                multi("kv_consumer", multi("kv_consumer", two)), "no MultiConnector again");
+        assertRefused(multi("kv_consumer", multi("kv_consumer", two)), "no MultiConnector again");
         assertRefused(multi("kv_consumer", "3"), "connectors");
         assertRefused(
                 "{\"kv_connector\": \"MultiConnector\", \"kv_role\": \"kv_consumer\","

@@ -195,8 +195,7 @@ final class MultiConnectorTest {
     }
 
     private WorkerReport report(RankReports reports, List<WorkerConnector> workers) {
-        WorkerReport merged =
-                reports.merge(workers.stream().map(WorkerConnector::poll).toList());
+        WorkerReport merged = reports.merge(workers.stream().map(WorkerConnector::poll).toList());
         multi.onReport(merged);
         return merged;
     }

@@ -37,7 +37,8 @@ final class Params {
     /** Parameters of a prompt of 10 tokens in blocks 7, 3 and 9 of engine P, then changed. */
     static KvTransferParams remote(Consumer<ObjectNode> change) {
         RemoteSource source = new RemoteSource("P", "pi", "p1", "127.0.0.1", 5600, 1, 1, 4);
-        return changed(new RemoteHandOver(source, List.of(7, 3, 9), 10, 0, null).write("pull"), change);
+        return changed(
+                new RemoteHandOver(source, List.of(7, 3, 9), 10, 0, null).write("pull"), change);
     }
 
     /** Settings of an engine that is alone in the world. */

@@ -9,8 +9,8 @@ import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
 /**
- * Pushes between engines of differing tensor parallel sizes: each element of the KV cache lies where
- * the waiting engine expects it, on every one of its ranks.
+ * Pushes between engines of differing tensor parallel sizes: each element of the KV cache lies
+ * where the waiting engine expects it, on every one of its ranks.
  */
 final class PushRankTest {
     private static final int BLOCK_TOKENS = 4;

@@ -9,7 +9,8 @@ final class PushRegistrations {
     /**
      * A registration of {@code waiting} as it is registered now.
      *
-     * @param tells whether it tells what vLLM does not: who waits, in which epoch, for which request
+     * @param tells whether it tells what vLLM does not: who waits, in which epoch, for which
+     *     request
      */
     static PushRegistration of(
             ModelEngine waiting,

@@ -268,8 +268,7 @@ final class PushSleepTest {
 
     private void finish(ConnectorRequest request, long content) {
         p.fill(P_BLOCKS, content);
-        HandOver handOver =
-                p.scheduler().onFinished(request, FinishKind.LENGTH, P_BLOCKS, TOKENS);
+        HandOver handOver = p.scheduler().onFinished(request, FinishKind.LENGTH, P_BLOCKS, TOKENS);
         assertThat(handOver.holdBlocks()).isTrue();
     }
 
@@ -279,8 +278,7 @@ final class PushSleepTest {
         d.decode("warmed", TOKENS, like, D_BLOCKS);
         world.settle();
         ConnectorRequest request = compute(held);
-        KvTransferParams params =
-                Params.changed(like, json -> json.put("remote_request_id", held));
+        KvTransferParams params = Params.changed(like, json -> json.put("remote_request_id", held));
         d.decode(waiting, TOKENS, params, D_BLOCKS);
         for (int i = 0; i < 5; i++) {
             world.tick();

@@ -280,9 +280,7 @@ final class PushTransferTest {
         RemotePeer peer = sender.rank().transport().load(metadata(p));
         sender.rank()
                 .transport()
-                .notify(
-                        peer,
-                        registration(waiting, "d1", holderRequest, blocks, tells).encode());
+                .notify(peer, registration(waiting, "d1", holderRequest, blocks, tells).encode());
     }
 
     private PushRegistration registration(

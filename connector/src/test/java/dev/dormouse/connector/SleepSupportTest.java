@@ -49,8 +49,7 @@ final class SleepSupportTest {
 
     @Test
     void otherConnectorsAreRefusedByName() {
-        for (String connector :
-                List.of("MultiConnector", "MooncakeConnector", "", "nixl")) {
+        for (String connector : List.of("MultiConnector", "MooncakeConnector", "", "nixl")) {
             assertThat(SleepSupport.refusal(connector, List.of("UCX")))
                     .contains("--enable-sleep-mode", "connector " + connector);
         }

@@ -46,9 +46,7 @@ final class KvSettings {
             ObjectMapper mapper =
                     new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
             return new KvSettings(
-                    options,
-                    KvTransferConfig.parse(mapper.readTree(options.kvTransferConfig)),
-                    0);
+                    options, KvTransferConfig.parse(mapper.readTree(options.kvTransferConfig)), 0);
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(
                     "--kv-transfer-config is not JSON: " + e.getOriginalMessage(), e);
@@ -113,8 +111,7 @@ final class KvSettings {
         replaced.putAll(options.kvCompat);
         ConnectorConfig.Builder builder =
                 ConnectorConfig.builder(
-                                (isPush() ? factors.pushed() : factors).with(replaced),
-                                blockTokens)
+                                (isPush() ? factors.pushed() : factors).with(replaced), blockTokens)
                         .bindHost(options.sideChannelHost)
                         .sideChannelPort(
                                 options.sideChannelPort == 0 ? 0 : options.sideChannelPort + place)

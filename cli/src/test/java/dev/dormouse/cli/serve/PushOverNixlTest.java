@@ -61,8 +61,7 @@ final class PushOverNixlTest {
     private static final class Engine implements AutoCloseable {
         private final SleepableMemory memory =
                 SleepableMemory.reserve(
-                        MemoryOptions.of(
-                                Map.of(MemoryTag.KV_CACHE, (long) LAYERS * REGION_BYTES)),
+                        MemoryOptions.of(Map.of(MemoryTag.KV_CACHE, (long) LAYERS * REGION_BYTES)),
                         System::nanoTime);
         private final SleepableRegion kv =
                 memory.allocate("kv", MemoryTag.KV_CACHE, (long) LAYERS * REGION_BYTES);
@@ -146,16 +145,14 @@ final class PushOverNixlTest {
                     (block, bytes) ->
                             MemorySegment.copy(
                                     bytes, 0, block, ValueLayout.JAVA_BYTE, 0, BLOCK_BYTES));
-            HandOver handOver =
-                    scheduler.onFinished(request, FinishKind.LENGTH, P_BLOCKS, TOKENS);
+            HandOver handOver = scheduler.onFinished(request, FinishKind.LENGTH, P_BLOCKS, TOKENS);
             return Objects.requireNonNull(handOver.params());
         }
 
         void decode(String id, KvTransferParams params) {
             ConnectorRequest request = new ConnectorRequest(id, TOKENS, params);
             scheduler.onArrival(request);
-            scheduler.onAllocated(
-                    request, D_BLOCKS, 0, scheduler.externalTokens(request, 0));
+            scheduler.onAllocated(request, D_BLOCKS, 0, scheduler.externalTokens(request, 0));
         }
 
         boolean holds(long content) {
@@ -164,8 +161,7 @@ final class PushOverNixlTest {
                     D_BLOCKS,
                     content,
                     (block, bytes) ->
-                            equal[0] &=
-                                    Arrays.equals(block.toArray(ValueLayout.JAVA_BYTE), bytes));
+                            equal[0] &= Arrays.equals(block.toArray(ValueLayout.JAVA_BYTE), bytes));
             return equal[0];
         }
 
