@@ -1,13 +1,14 @@
 package dev.dormouse.connector;
 
+import java.util.HashMap;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Which requests this engine holds for readers in the registration that it serves, until when at
- * least, and for whom. Written by the engine's thread, read by the side channel's.
+ * least, and for whom. Written by the engine's thread, read by the side channel's: an answer is
+ * true of one moment, so that a hold is never told with another registration's epoch.
  *
  * <p>A request is held for one reader, the first that claims it: when that one is done the blocks
  * go to another prompt, while somebody else, to whom a router has sent the same parameters, could
@@ -22,8 +23,8 @@ final class HoldBook {
 
     private final String instanceId;
     private final LongSupplier nanoClock;
-    private final Map<String, Hold> holds = new ConcurrentHashMap<>();
-    private volatile long epoch;
+    private final Map<String, Hold> holds = new HashMap<>();
+    private long epoch;
 
     /** Empty; {@code nanoClock} is the scheduler's. */
     HoldBook(String instanceId, LongSupplier nanoClock) {
@@ -32,17 +33,17 @@ final class HoldBook {
     }
 
     /** From now on, nothing is held that was held before; what comes is held in {@code epoch}. */
-    void begin(long newEpoch) {
+    synchronized void begin(long newEpoch) {
         holds.clear();
         epoch = newEpoch;
     }
 
-    void hold(String requestId, long untilNanos) {
+    synchronized void hold(String requestId, long untilNanos) {
         holds.put(requestId, new Hold(untilNanos, null));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */
-    void renew(String requestId, long untilNanos) {
+    synchronized void renew(String requestId, long untilNanos) {
         holds.computeIfPresent(
                 requestId,
                 (_, old) ->
@@ -51,13 +52,12 @@ final class HoldBook {
                                 : new Hold(untilNanos, old.reader()));
     }
 
-    void end(String requestId) {
+    synchronized void end(String requestId) {
         holds.remove(requestId);
     }
 
     /** The answer to a claim: the blocks are held for its reader, or not. */
-    byte[] answer(HoldQuestion claim) {
-        long held = epoch;
+    synchronized byte[] answer(HoldQuestion claim) {
         Hold hold =
                 holds.computeIfPresent(
                         claim.requestId(),
@@ -69,6 +69,6 @@ final class HoldBook {
                 hold == null || !hold.isFor(claim.reader())
                         ? -1
                         : Math.max(0, (hold.untilNanos() - nanoClock.getAsLong()) / 1e9);
-        return HoldAnswer.encode(seconds, held, instanceId);
+        return HoldAnswer.encode(seconds, epoch, instanceId);
     }
 }

@@ -198,6 +198,9 @@ final class PullScheduler implements SchedulerConnector {
                     new RankId(payload.ppRank(), payload.tpRank()),
                     new HandshakePayload(hash, metadata, epoch, config.instanceId()).encode());
         }
+        if (held.size() == 0) { // else the pages stayed, and can be read through older payloads
+            desk.forgetReaders();
+        }
         desk.serve(epoch, served);
         LOG.log(
                 System.Logger.Level.INFO,

@@ -42,6 +42,10 @@ public final class SideChannelDesk {
     synchronized void serve(long newEpoch, Map<RankId, byte[]> newPayloads) {
         epoch = newEpoch;
         payloads = Map.copyOf(newPayloads);
+    }
+
+    /** Nothing is held any more that those could read who have been given payloads until now. */
+    synchronized void forgetReaders() {
         readers.clear();
         anonymousReaders = 0;
     }
@@ -56,12 +60,12 @@ public final class SideChannelDesk {
         return payloads;
     }
 
-    /** Those who were given the last payloads, and told where they can be reached. */
+    /** Those who were given payloads since readers were forgotten, and told where they are. */
     synchronized Set<Subscription.Reader> readers() {
         return Set.copyOf(readers);
     }
 
-    /** How many were given the last payloads and did not tell who they are, such as vLLM's. */
+    /** How many were given payloads since then and did not tell who they are, such as vLLM's. */
     synchronized int anonymousReaders() {
         return anonymousReaders;
     }

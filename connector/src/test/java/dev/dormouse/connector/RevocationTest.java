@@ -180,6 +180,25 @@ final class RevocationTest {
     }
 
     @Test
+    void whoReadsWhatWasHeldBeforeAnotherPublishIsStillWaitedFor() {
+        pair.assertTransfers(1);
+        KvTransferParams slow = pair.prefill(2);
+        d.rank().transport().faults().setReadDelay(Duration.ofSeconds(2));
+        d.decode("slow", ModelPair.TOKENS, slow, ModelPair.D_BLOCKS);
+        world.tickUntilReading(d);
+        world.sideChannels().setDeaf(d.address(), true);
+        p.scheduler().revoke();
+        p.publish();
+        p.scheduler().revoke();
+        pass(Duration.ofSeconds(1));
+        assertThat(p.scheduler().heldRequests()).as("still read from").isEqualTo(1);
+        awaitNothingHeld();
+        assertThat(d.received()).contains("slow");
+        assertThat(d.failed()).doesNotContain("slow");
+        assertThat(d.holds(ModelPair.D_BLOCKS, 2)).isTrue();
+    }
+
+    @Test
     void aFalseRevocationCostsOneHandshake() throws IOException {
         pair.assertTransfers(1);
         revokeAtD(p.config().instanceId(), p.scheduler().epoch());

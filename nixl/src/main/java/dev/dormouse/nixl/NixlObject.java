@@ -54,9 +54,23 @@ abstract sealed class NixlObject implements AutoCloseable
             if (!open) {
                 return;
             }
+            requireUnused("close");
+            free();
+            detach();
+        }
+    }
+
+    /**
+     * Refuses if something is built on it.
+     *
+     * @throws IllegalStateException naming what is
+     */
+    public void requireUnused(String operation) {
+        synchronized (agent.lock) {
             if (!children.isEmpty()) {
                 throw new IllegalStateException(
-                        "close "
+                        operation
+                                + " "
                                 + this
                                 + " refused: "
                                 + children.size()
@@ -64,8 +78,6 @@ abstract sealed class NixlObject implements AutoCloseable
                                 + nameChildren()
                                 + "; close them first");
             }
-            free();
-            detach();
         }
     }
 

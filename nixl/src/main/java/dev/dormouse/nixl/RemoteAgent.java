@@ -13,8 +13,9 @@ import java.util.Optional;
  * A peer whose metadata is loaded.
  *
  * <p>Closing drops it: NIXL forgets its keys and closes the connection. That is refused while
- * prepared lists or transfers use the peer. Over TCP each drop and renewed load costs both sides a
- * socket for the life of the process (measured with 1.5.1); {@link #loadSections} costs none.
+ * prepared lists or transfers use the peer. Over TCP each drop and renewed load costs both sides
+ * one or two sockets for the life of the process (measured with 1.5.1, which closes UCX's endpoint
+ * without force); {@link #loadSections} costs none.
  */
 public final class RemoteAgent extends NixlObject {
     private final String name;

@@ -1,9 +1,6 @@
 package dev.dormouse.nixl;
 
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.io.InputStreamReader;
-import java.io.PrintStream;
+import dev.dormouse.testkit.ParentLink;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.List;
@@ -27,23 +24,20 @@ final class PeerMain {
     }
 
     /** Takes the agent's name. */
-    public static void main(String[] args) throws IOException {
+    public static void main(String[] args) {
+        ParentLink parent = ParentLink.open();
         List<UcxEnvironment.Setting> applied =
                 UcxEnvironment.applyDefaults(
                         List.of(
                                 new UcxEnvironment.Setting("UCX_RCACHE_ENABLE", "n"),
                                 new UcxEnvironment.Setting("UCX_LOG_LEVEL", "error")));
         PeerMain peer = new PeerMain(args[0]);
-        PrintStream out = System.out;
-        out.println("ready " + applied);
-        BufferedReader in =
-                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            out.println(peer.answer(line.split(" ")));
+        parent.answer("ready " + applied);
+        for (String line = parent.take(); line != null; line = parent.take()) {
+            parent.answer(peer.answer(line.split(" ")));
         }
         peer.region.close();
         peer.agent.close();
-        out.println("closed");
     }
 
     private String answer(String[] words) {

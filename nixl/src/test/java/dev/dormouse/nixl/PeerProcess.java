@@ -1,32 +1,19 @@
 package dev.dormouse.nixl;
 
-import dev.dormouse.testkit.Await;
-import dev.dormouse.testkit.Natives;
-import java.io.BufferedReader;
-import java.io.IOException;
-import java.io.PrintStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
+import dev.dormouse.testkit.ChildJvm;
 import java.nio.file.Path;
 import java.util.Base64;
-import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /** Starts a {@link PeerMain} and talks to it. */
 final class PeerProcess implements AutoCloseable {
-    private final Process process;
-    private final PrintStream commands;
-    private final BufferedReader answers;
+    private final ChildJvm child;
     private final String greeting;
-    private final String name;
+    private int exitValue = -1;
 
-    private PeerProcess(String name, Process process) {
-        this.name = name;
-        this.process = process;
-        this.commands = new PrintStream(process.getOutputStream(), true, StandardCharsets.UTF_8);
-        this.answers = process.inputReader(StandardCharsets.UTF_8);
-        this.greeting = readLine();
+    private PeerProcess(ChildJvm child) {
+        this.child = child;
+        this.greeting = child.answer();
     }
 
     static PeerProcess start(String name) {
@@ -34,25 +21,7 @@ final class PeerProcess implements AutoCloseable {
     }
 
     static PeerProcess start(String name, Map<String, String> environment) {
-        ProcessBuilder builder =
-                new ProcessBuilder(
-                        java(),
-                        "-Xmx128m",
-                        "-XX:+UseSerialGC",
-                        "-XX:TieredStopAtLevel=1",
-                        "--enable-native-access=ALL-UNNAMED",
-                        "-Ddormouse.nixl.dir=" + Natives.nixlDirectory(),
-                        "-cp",
-                        System.getProperty("java.class.path"),
-                        PeerMain.class.getName(),
-                        name);
-        builder.environment().putAll(environment);
-        builder.redirectError(ProcessBuilder.Redirect.INHERIT);
-        try {
-            return new PeerProcess(name, builder.start());
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return new PeerProcess(ChildJvm.start(name, PeerMain.class, environment, name));
     }
 
     static String java() {
@@ -60,7 +29,7 @@ final class PeerProcess implements AutoCloseable {
     }
 
     String name() {
-        return name;
+        return child.name();
     }
 
     /** The line that lists the UCX settings it applied. */
@@ -69,8 +38,7 @@ final class PeerProcess implements AutoCloseable {
     }
 
     String ask(String command) {
-        commands.println(command);
-        return readLine();
+        return child.ask(command);
     }
 
     byte[] askBytes(String command) {
@@ -94,63 +62,26 @@ final class PeerProcess implements AutoCloseable {
 
     /** Lets it neither run nor die. */
     void freeze() {
-        signal("-STOP");
+        child.freeze();
     }
 
     void thaw() {
-        signal("-CONT");
+        child.thaw();
     }
 
     void kill() {
-        process.destroyForcibly();
-        Await.until("death of " + name, () -> !process.isAlive());
+        child.kill();
     }
 
     @Override
     public void close() {
-        commands.close();
-        try {
-            if (!process.waitFor(20, TimeUnit.SECONDS)) {
-                process.destroyForcibly();
-                throw new AssertionError("peer " + name + " did not end");
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            process.destroyForcibly();
+        try (child) {
+            exitValue = child.end();
         }
     }
 
     /** The exit code after {@link #close()}. */
     int exitValue() {
-        return process.exitValue();
-    }
-
-    private void signal(String which) {
-        try {
-            Process kill =
-                    new ProcessBuilder(List.of("kill", which, Long.toString(process.pid())))
-                            .inheritIO()
-                            .start();
-            if (kill.waitFor() != 0) {
-                throw new AssertionError("kill " + which + " failed");
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new AssertionError(e);
-        }
-    }
-
-    private String readLine() {
-        try {
-            String line = answers.readLine();
-            if (line == null) {
-                throw new AssertionError("peer " + name + " died; see its standard error above");
-            }
-            return line;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return exitValue;
     }
 }

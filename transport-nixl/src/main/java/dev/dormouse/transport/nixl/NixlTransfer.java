@@ -5,15 +5,29 @@ import dev.dormouse.nixl.TransferOperation;
 import dev.dormouse.nixl.TransferTelemetry;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
+import java.util.Set;
 
 /** A posted transfer of NIXL's. */
 final class NixlTransfer implements Transfer {
     private final TransferOperation operation;
     private final dev.dormouse.nixl.Transfer transfer;
+    private final Set<NixlTransfer> unreleased;
 
-    NixlTransfer(TransferOperation operation, dev.dormouse.nixl.Transfer transfer) {
+    /** Enters itself into {@code unreleased} until it is released. */
+    NixlTransfer(
+            TransferOperation operation,
+            dev.dormouse.nixl.Transfer transfer,
+            Set<NixlTransfer> unreleased) {
         this.operation = operation;
         this.transfer = transfer;
+        this.unreleased = unreleased;
+        unreleased.add(this);
+    }
+
+    /** Whether the peer may still be busy with it. */
+    boolean isUnderWay() {
+        return transfer.isOpen()
+                && transfer.state() instanceof dev.dormouse.nixl.TransferState.InProgress;
     }
 
     @Override
@@ -45,6 +59,10 @@ final class NixlTransfer implements Transfer {
 
     @Override
     public boolean release() {
-        return NixlTransport.translated(transfer::release) == ReleaseResult.RELEASED;
+        boolean released = NixlTransport.translated(transfer::release) == ReleaseResult.RELEASED;
+        if (released) {
+            unreleased.remove(this);
+        }
+        return released;
     }
 }

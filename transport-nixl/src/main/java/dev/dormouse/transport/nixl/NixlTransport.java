@@ -5,6 +5,7 @@ import dev.dormouse.nixl.MemoryType;
 import dev.dormouse.nixl.NixlAgent;
 import dev.dormouse.nixl.NixlAgentConfig;
 import dev.dormouse.nixl.NixlException;
+import dev.dormouse.nixl.RemoteAgent;
 import dev.dormouse.nixl.RemoteList;
 import dev.dormouse.nixl.TransferOperation;
 import dev.dormouse.transport.BlockList;
@@ -21,9 +22,12 @@ import dev.dormouse.transport.TransportException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
@@ -36,7 +40,15 @@ import java.util.function.Supplier;
 public final class NixlTransport implements KvTransport {
     private static final Duration PROGRESS_DELAY = Duration.ofMillis(1);
 
+    /** How long the end of reads is waited for before the agent ends. */
+    private static final Duration CLOSE_LIMIT = Duration.ofSeconds(2);
+
+    /** More peers than come back at any one time. */
+    private static final int MAX_PARKED = 16;
+
     private final NixlAgent agent;
+    private final ParkedPeers parked = new ParkedPeers(MAX_PARKED);
+    private final Set<NixlTransfer> unreleased = new LinkedHashSet<>();
 
     private NixlTransport(NixlAgent agent) {
         this.agent = agent;
@@ -105,14 +117,29 @@ public final class NixlTransport implements KvTransport {
 
     @Override
     public RemotePeer load(byte[] metadata) {
+        byte[] bytes = metadata.clone();
+        RemoteAgent kept = parked.take(bytes);
         try {
-            return translated(() -> new NixlPeer(agent.load(metadata)));
+            RemoteAgent loaded = kept == null ? translated(() -> loadAnew(bytes)) : kept;
+            return new NixlPeer(loaded, bytes, parked);
         } catch (dev.dormouse.nixl.PeerLoadedException e) {
             // The name stands in the peer's bytes: that it is loaded already is not the caller's
             // mistake.
             PeerLoadedException loaded = new PeerLoadedException(e.peer());
             loaded.initCause(e);
             throw loaded;
+        }
+    }
+
+    /** Loads a peer; one of the same name that nobody uses gives way. */
+    private RemoteAgent loadAnew(byte[] metadata) {
+        try {
+            return agent.load(metadata);
+        } catch (dev.dormouse.nixl.PeerLoadedException e) {
+            if (!parked.drop(e.peer())) {
+                throw e;
+            }
+            return agent.load(metadata);
         }
     }
 
@@ -181,7 +208,7 @@ public final class NixlTransport implements KvTransport {
                                     remoteIndices,
                                     notification);
                     transfer.post();
-                    return new NixlTransfer(operation, transfer);
+                    return new NixlTransfer(operation, transfer, unreleased);
                 });
     }
 
@@ -203,8 +230,19 @@ public final class NixlTransport implements KvTransport {
                                 .toList());
     }
 
+    /**
+     * Ends the agent; reads under way get a moment to end first. Over tcp a peer that still answers
+     * a read when its reader goes away is ended by UCX ({@code ucp_get_req_handler} takes a failed
+     * reply for fatal).
+     */
     @Override
     public void close() {
+        long startNanos = System.nanoTime();
+        while (unreleased.stream().anyMatch(NixlTransfer::isUnderWay)
+                && System.nanoTime() - startNanos < CLOSE_LIMIT.toNanos()) {
+            LockSupport.parkNanos(PROGRESS_DELAY.toNanos());
+        }
+        unreleased.clear();
         translated(
                 () -> {
                     agent.close();
@@ -251,7 +289,7 @@ public final class NixlTransport implements KvTransport {
         };
     }
 
-    private static dev.dormouse.nixl.RemoteAgent own(RemotePeer peer) {
+    private static RemoteAgent own(RemotePeer peer) {
         if (peer instanceof NixlPeer own) {
             return own.agent();
         }

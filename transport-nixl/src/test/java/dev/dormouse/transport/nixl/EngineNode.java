@@ -1,0 +1,261 @@
+package dev.dormouse.transport.nixl;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import dev.dormouse.connector.CompatibilityFactors;
+import dev.dormouse.connector.ConnectorConfig;
+import dev.dormouse.connector.ConnectorRequest;
+import dev.dormouse.connector.FinishKind;
+import dev.dormouse.connector.HandOver;
+import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.connector.PullConnector;
+import dev.dormouse.connector.SchedulerConnector;
+import dev.dormouse.connector.TransferStatistics;
+import dev.dormouse.connector.WorkerConnector;
+import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.testkit.ParentLink;
+import java.time.Duration;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A process that does to the real connector, over NIXL and a real side channel, what an engine
+ * does, without an engine: it hands prompts over, reads them, compares every byte, sleeps in the
+ * engine's order, and wakes.
+ */
+final class EngineNode {
+    private static final int PROMPT_BLOCKS = 8;
+    private static final int PROMPT_TOKENS = PROMPT_BLOCKS * KvBlocks.BLOCK_TOKENS;
+    private static final Duration SLEEP_LIMIT = Duration.ofSeconds(30);
+    private static final long IDLE_NANOS = 100_000;
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final KvTransferParams FOR_OTHERS = params("{\"do_remote_decode\": true}");
+
+    /** What became of a read. */
+    private enum Outcome {
+        /** It counts as done, and every byte is right. */
+        GOOD,
+        /** It counts as done, and a byte is wrong. */
+        WRONG,
+        /** It has failed, and its blocks are free. */
+        FAILED,
+        /** It has failed, and its blocks wait for a transfer that may still write them. */
+        QUARANTINED
+    }
+
+    /** A prompt that is read. */
+    private record Reading(ConnectorRequest request, long seed) {}
+
+    private final KvBlocks kv = new KvBlocks();
+    private final SchedulerConnector scheduler;
+    private final WorkerConnector worker;
+
+    /** Of requests that are held, and of those that are read. */
+    private final Map<String, int[]> blocks = new HashMap<>();
+
+    private final Map<String, Reading> readings = new LinkedHashMap<>();
+    private final Map<String, Outcome> outcomes = new HashMap<>();
+    private TransferStatistics statistics = TransferStatistics.NONE;
+    private int lastReading;
+
+    private EngineNode(ConnectorConfig config) {
+        kv.wake();
+        scheduler = PullConnector.scheduler(config);
+        worker =
+                PullConnector.worker(
+                        config,
+                        0,
+                        NixlTransport.open(
+                                "UCX", UcxSleepDefaults.applied(Map.of(), System.getenv())));
+        worker.registerKvCaches(kv.regions());
+        scheduler.publish(List.of(worker.payload()));
+    }
+
+    /** Takes engine id, side-channel port, seconds of a lease and of a read's time limit. */
+    public static void main(String[] args) {
+        ParentLink parent = ParentLink.open();
+        ConnectorConfig config =
+                ConnectorConfig.builder(
+                                CompatibilityFactors.of(
+                                        "model", "torch.bfloat16", 2, 16, KvBlocks.LAYERS),
+                                KvBlocks.BLOCK_TOKENS)
+                        .engineId(args[0])
+                        .bindHost("127.0.0.1")
+                        .sideChannelPort(Integer.parseInt(args[1]))
+                        .leaseDuration(Duration.ofSeconds(Long.parseLong(args[2])))
+                        .readTimeout(Duration.ofSeconds(Long.parseLong(args[3])))
+                        .build();
+        EngineNode node = new EngineNode(config);
+        while (!parent.isEnded()) {
+            String line = parent.poll();
+            if (line == null) {
+                node.step();
+                LockSupport.parkNanos(IDLE_NANOS);
+            } else {
+                parent.answer(node.answer(line.split(" ", 3)));
+            }
+        }
+        node.close();
+    }
+
+    private String answer(String[] words) {
+        return switch (words[0]) {
+            case "port" -> Integer.toString(scheduler.sideChannelPort());
+            case "prefill" -> prefill(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
+            case "decode" -> decode(Integer.parseInt(words[1]), words[2]);
+            case "await" -> await(Outcome.QUARANTINED);
+            case "settle" -> await(Outcome.FAILED);
+            case "sleep" -> {
+                scheduler.withdraw();
+                yield sleep();
+            }
+            case "revoke" -> {
+                scheduler.revoke();
+                yield sleep();
+            }
+            case "wake" -> {
+                kv.wake();
+                worker.restoreKvCaches();
+                scheduler.publish(List.of(worker.payload()));
+                yield "awake";
+            }
+            case "handshakes" -> Long.toString(statistics.handshakes());
+            case "free" -> Integer.toString(kv.free());
+            case "counts" -> ProcessCounts.ofThisProcess().toString();
+            default -> throw new IllegalArgumentException("unknown command " + words[0]);
+        };
+    }
+
+    /** One round of the engine's loop. */
+    private void step() {
+        worker.start(scheduler.step());
+        WorkerReport report = worker.poll();
+        scheduler.onReport(report);
+        statistics = statistics.plus(report.statistics());
+        report.finishedSending().forEach(id -> kv.release(taken(id)));
+        report.abandonedReceiving().forEach(id -> outcomes.put(id, Outcome.QUARANTINED));
+        for (String id : report.finishedReceiving()) {
+            Reading reading = Objects.requireNonNull(readings.get(id));
+            int[] target = taken(id);
+            outcomes.put(id, outcome(report.failedReceiving().contains(id), target, reading));
+            var _ = scheduler.onFinished(reading.request, FinishKind.LENGTH, target, PROMPT_TOKENS);
+            kv.release(target);
+        }
+    }
+
+    private Outcome outcome(boolean failed, int[] target, Reading reading) {
+        if (failed) {
+            return Outcome.FAILED;
+        }
+        return kv.hold(target, reading.seed) ? Outcome.GOOD : Outcome.WRONG;
+    }
+
+    private int[] taken(String requestId) {
+        return Objects.requireNonNull(blocks.remove(requestId));
+    }
+
+    /**
+     * Hands prompts over whose seeds are {@code first} and those after it; tells where they are.
+     */
+    private String prefill(int first, int count) {
+        ArrayNode handOvers = JSON.createArrayNode();
+        for (int seed = first; seed < first + count; seed++) {
+            ConnectorRequest request =
+                    new ConnectorRequest("prefill-" + seed, PROMPT_TOKENS, FOR_OTHERS);
+            int[] allocated = kv.allocate(PROMPT_BLOCKS);
+            scheduler.onArrival(request);
+            scheduler.onAllocated(request, allocated, 0, 0);
+            kv.fill(allocated, seed);
+            HandOver handOver =
+                    scheduler.onFinished(request, FinishKind.LENGTH, allocated, PROMPT_TOKENS);
+            blocks.put(request.id(), allocated);
+            handOvers.add(Objects.requireNonNull(handOver.params()).toJson());
+        }
+        return handOvers.toString();
+    }
+
+    /** Reads what another node's {@link #prefill} with the same {@code first} told. */
+    private String decode(int first, String handOvers) {
+        int seed = first;
+        for (JsonNode json : parse(handOvers)) {
+            ConnectorRequest request =
+                    new ConnectorRequest(
+                            "decode-" + ++lastReading, PROMPT_TOKENS, KvTransferParams.of(json));
+            int[] allocated = kv.allocate(PROMPT_BLOCKS);
+            blocks.put(request.id(), allocated);
+            readings.put(request.id(), new Reading(request, seed++));
+            scheduler.onArrival(request);
+            int external = scheduler.externalTokens(request, 0);
+            scheduler.onAllocated(request, allocated, 0, external);
+        }
+        return "ordered";
+    }
+
+    /**
+     * Waits until every read is as far as {@code worst} at least, and counts what became of them
+     * since the last time that all had ended.
+     */
+    private String await(Outcome worst) {
+        while (!readings.keySet().stream().allMatch(id -> hasReached(id, worst))) {
+            step();
+            LockSupport.parkNanos(IDLE_NANOS);
+        }
+        Map<Outcome, Integer> counts = new EnumMap<>(Outcome.class);
+        outcomes.values().forEach(outcome -> counts.merge(outcome, 1, Integer::sum));
+        if (!counts.containsKey(Outcome.QUARANTINED)) {
+            outcomes.clear();
+            readings.clear();
+        }
+        return counts.toString();
+    }
+
+    private boolean hasReached(String id, Outcome worst) {
+        @Nullable Outcome outcome = outcomes.get(id);
+        return outcome != null && outcome.compareTo(worst) <= 0;
+    }
+
+    /** In the engine's order: no memory goes while a reader may still count on it. */
+    private String sleep() {
+        scheduler.drain(true);
+        long startNanos = System.nanoTime();
+        while (scheduler.heldRequests() > 0) {
+            if (System.nanoTime() - startNanos > SLEEP_LIMIT.toNanos()) {
+                throw new IllegalStateException("still held: " + blocks.keySet());
+            }
+            step();
+            LockSupport.parkNanos(IDLE_NANOS);
+        }
+        worker.prepareRelease(SLEEP_LIMIT);
+        worker.releaseKvCaches(SLEEP_LIMIT);
+        step();
+        scheduler.drain(false);
+        kv.sleep();
+        return "asleep";
+    }
+
+    private void close() {
+        scheduler.close();
+        worker.close();
+        kv.close();
+    }
+
+    private static KvTransferParams params(String json) {
+        return KvTransferParams.of(parse(json));
+    }
+
+    private static JsonNode parse(String json) {
+        try {
+            return JSON.readTree(json);
+        } catch (JsonProcessingException e) {
+            throw new IllegalArgumentException(e);
+        }
+    }
+}

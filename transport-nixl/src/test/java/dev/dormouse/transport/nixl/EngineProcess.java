@@ -1,0 +1,94 @@
+package dev.dormouse.transport.nixl;
+
+import dev.dormouse.testkit.ChildJvm;
+
+/** Starts an {@link EngineNode} and talks to it. */
+final class EngineProcess implements AutoCloseable {
+    private final ChildJvm child;
+
+    private EngineProcess(ChildJvm child) {
+        this.child = child;
+    }
+
+    /**
+     * Starts one without waiting.
+     *
+     * @param port of the side channel, 0 for any
+     */
+    static EngineProcess start(
+            Tls tls, String engineId, int port, int leaseSeconds, int readTimeoutSeconds) {
+        return new EngineProcess(
+                ChildJvm.start(
+                        engineId + "-" + tls,
+                        EngineNode.class,
+                        tls.environment(),
+                        engineId,
+                        Integer.toString(port),
+                        Integer.toString(leaseSeconds),
+                        Integer.toString(readTimeoutSeconds)));
+    }
+
+    ChildJvm process() {
+        return child;
+    }
+
+    int port() {
+        return Integer.parseInt(child.ask("port"));
+    }
+
+    /** Hands {@code count} prompts over, whose content follows from {@code first}; tells where. */
+    String prefill(int first, int count) {
+        return child.ask("prefill " + first + " " + count);
+    }
+
+    /** Orders the reads of what a {@link #prefill} told. */
+    void decode(int first, String handOvers) {
+        child.ask("decode " + first + " " + handOvers);
+    }
+
+    /** Waits until the client of every read has its answer; what became of them. */
+    String await() {
+        return child.ask("await");
+    }
+
+    /** Waits until nothing can write the blocks of any read; what became of them. */
+    String settle() {
+        return child.ask("settle");
+    }
+
+    /** A prompt from {@code owner} to here. */
+    String read(EngineProcess owner, int seed) {
+        decode(seed, owner.prefill(seed, 1));
+        return await();
+    }
+
+    void sleep() {
+        child.ask("sleep");
+    }
+
+    /** Sleeps without waiting for leases: takes back what nobody has read. */
+    void revokeAndSleep() {
+        child.ask("revoke");
+    }
+
+    void wake() {
+        child.ask("wake");
+    }
+
+    int handshakes() {
+        return Integer.parseInt(child.ask("handshakes"));
+    }
+
+    int freeBlocks() {
+        return Integer.parseInt(child.ask("free"));
+    }
+
+    ProcessCounts counts() {
+        return ProcessCounts.parse(child.ask("counts"));
+    }
+
+    @Override
+    public void close() {
+        child.close();
+    }
+}
