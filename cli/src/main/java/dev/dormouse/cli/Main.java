@@ -6,6 +6,7 @@ import dev.dormouse.cli.demo.RehearseCommand;
 import dev.dormouse.cli.doctor.Doctor;
 import dev.dormouse.cli.route.RouteCommand;
 import dev.dormouse.cli.serve.ServeCommand;
+import dev.dormouse.cli.simulate.SimulateCommand;
 import java.io.PrintWriter;
 import java.util.List;
 import picocli.CommandLine;
@@ -39,6 +40,7 @@ public final class Main implements Runnable {
                     RouteCommand.class,
                     DemoCommand.class,
                     BenchCommand.class,
+                    SimulateCommand.class,
                     Doctor.class,
                     RehearseCommand.class,
                     VersionCommand.class,

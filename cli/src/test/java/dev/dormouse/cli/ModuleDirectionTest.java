@@ -25,7 +25,10 @@ class ModuleDirectionTest {
                             List.of("connector", "transport", "memory", "model", "foreign")),
                     Map.entry("http", List.of()),
                     Map.entry("server", List.of("engine", "connector", "model", "http")),
-                    Map.entry("router", List.of("http")));
+                    Map.entry("router", List.of("http")),
+                    Map.entry(
+                            "simulation",
+                            List.of("engine", "connector", "transport", "memory", "model")));
 
     private static final JavaClasses CLASSES =
             new ClassFileImporter()

@@ -1,5 +1,8 @@
 package dev.dormouse.connector;
 
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -97,16 +100,20 @@ public record ConnectorStep(
                 extraSends);
     }
 
-    /** Copies the collections. */
+    /** Copies the collections, and keeps their order, so that a simulation can repeat a step. */
     public ConnectorStep {
         reads = List.copyOf(reads);
-        inBatch = Set.copyOf(inBatch);
-        notProcessed = Set.copyOf(notProcessed);
-        leases = Map.copyOf(leases);
+        inBatch = copy(inBatch);
+        notProcessed = copy(notProcessed);
+        leases = Collections.unmodifiableMap(new LinkedHashMap<>(leases));
         heartbeats = List.copyOf(heartbeats);
-        revoked = Set.copyOf(revoked);
+        revoked = copy(revoked);
         revocations = List.copyOf(revocations);
         children = List.copyOf(children);
         extraSends = Map.copyOf(extraSends);
+    }
+
+    private static Set<String> copy(Set<String> ids) {
+        return Collections.unmodifiableSet(new LinkedHashSet<>(ids));
     }
 }

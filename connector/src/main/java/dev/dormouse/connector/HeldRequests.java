@@ -2,6 +2,8 @@ package dev.dormouse.connector;
 
 import java.time.Duration;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 
@@ -31,7 +33,7 @@ final class HeldRequests {
 
     /** The requests that are held. */
     Set<String> ids() {
-        return Set.copyOf(sinceNanos.keySet());
+        return new LinkedHashSet<>(sinceNanos.keySet());
     }
 
     int size() {
@@ -74,7 +76,7 @@ final class HeldRequests {
                 hold.setValue(nowNanos);
             }
         }
-        Map<String, Double> taken = Map.copyOf(newLeases);
+        Map<String, Double> taken = new LinkedHashMap<>(newLeases);
         newLeases.clear();
         return taken;
     }

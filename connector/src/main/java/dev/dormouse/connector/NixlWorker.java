@@ -168,6 +168,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     public void releaseKvCaches(Duration limit) {
         Open open = required();
         if (released) {
+            dropLeftover(open.local());
             return;
         }
         open.traffic().beforeRelease(now());
@@ -178,6 +179,16 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
         }
         released = true;
         LOG.log(System.Logger.Level.INFO, "KV cache released: tpRank={0}", tpRank);
+    }
+
+    /**
+     * What a failed restore could not undo would pin the pages, and outlive them: the next restore
+     * would build on it.
+     */
+    private void dropLeftover(LocalCache local) {
+        if (!config.skipReregistration() && local.state() != LocalCache.State.RELEASED) {
+            local.deregister();
+        }
     }
 
     @Override

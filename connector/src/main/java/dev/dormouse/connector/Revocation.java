@@ -32,7 +32,7 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
     record Reply(String instanceId, boolean done) {}
 
     /** One name for all of it. */
-    String id() {
+    public String id() {
         return String.join("\n", engineId, instanceId, Long.toString(epoch), Long.toString(round));
     }
 

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.util.Collections;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
@@ -60,9 +61,12 @@ public final class SideChannelDesk {
         return payloads;
     }
 
-    /** Those who were given payloads since readers were forgotten, and told where they are. */
+    /**
+     * Those who were given payloads since readers were forgotten, and told where they are, in that
+     * order.
+     */
     synchronized Set<Subscription.Reader> readers() {
-        return Set.copyOf(readers);
+        return Collections.unmodifiableSet(new LinkedHashSet<>(readers));
     }
 
     /** How many were given payloads since then and did not tell who they are, such as vLLM's. */

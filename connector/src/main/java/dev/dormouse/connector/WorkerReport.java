@@ -1,5 +1,7 @@
 package dev.dormouse.connector;
 
+import java.util.Collections;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -67,15 +69,19 @@ public record WorkerReport(
                 List.of());
     }
 
-    /** Copies the sets. */
+    /** Copies the sets, and keeps their order: in it blocks are freed. */
     public WorkerReport {
-        finishedSending = Set.copyOf(finishedSending);
+        finishedSending = copy(finishedSending);
         renewedSending = Map.copyOf(renewedSending);
-        finishedReceiving = Set.copyOf(finishedReceiving);
-        failedReceiving = Set.copyOf(failedReceiving);
-        abandonedReceiving = Set.copyOf(abandonedReceiving);
-        revoked = Set.copyOf(revoked);
+        finishedReceiving = copy(finishedReceiving);
+        failedReceiving = copy(failedReceiving);
+        abandonedReceiving = copy(abandonedReceiving);
+        revoked = copy(revoked);
         children = List.copyOf(children);
+    }
+
+    private static Set<String> copy(Set<String> ids) {
+        return Collections.unmodifiableSet(new LinkedHashSet<>(ids));
     }
 
     /** True if nothing ended and nothing was counted. */

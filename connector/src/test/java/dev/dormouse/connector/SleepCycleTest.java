@@ -250,6 +250,22 @@ final class SleepCycleTest {
     }
 
     @Test
+    void aRegistrationThatAFailedRestoreLeftGoesBeforeThePages() {
+        p.sleep();
+        p.rank().memory().map(p.rank().address(0, 0), p.regionBytes());
+        p.rank().transport().faults().failPreparations(1);
+        p.rank().transport().faults().failDeregistrations(1);
+        assertThatThrownBy(() -> p.rank().worker().restoreKvCaches())
+                .isInstanceOf(TransportException.class);
+        assertThat(p.rank().transport().counts().registrations()).isEqualTo(1);
+        p.rank().worker().releaseKvCaches(LIMIT);
+        assertThat(p.rank().transport().counts()).isEqualTo(ModelCounts.NONE);
+        p.rank().memory().unmap(p.rank().address(0, 0), p.regionBytes());
+        p.wake();
+        assertTransfers(2);
+    }
+
+    @Test
     void aRegistrationThatFailsLeavesTheRankReleasedAndMayBeRepeated() {
         p.sleep();
         p.rank().memory().map(p.rank().address(0, 0), p.regionBytes());

@@ -12,6 +12,8 @@ public final class ModelFaults {
     private final Deque<ModelFault> planned = new ArrayDeque<>();
     private long transferDelayNanos;
     private long messageDelayNanos;
+    private boolean newestFirst;
+    private int lostMessages;
     private int failingNotifies;
     private int failingRegistrations;
     private int failingDeregistrations;
@@ -36,6 +38,20 @@ public final class ModelFaults {
     public void setMessageDelay(Duration delay) {
         synchronized (monitor) {
             messageDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** Whether messages that wait are taken newest first, also before ones that are late. */
+    public void setNewestFirst(boolean value) {
+        synchronized (monitor) {
+            newestFirst = value;
+        }
+    }
+
+    /** The next {@code times} messages to this agent never arrive. */
+    public void loseMessages(int times) {
+        synchronized (monitor) {
+            lostMessages = times;
         }
     }
 
@@ -129,6 +145,19 @@ public final class ModelFaults {
 
     long messageDelayNanos() {
         return messageDelayNanos;
+    }
+
+    boolean isNewestFirst() {
+        return newestFirst;
+    }
+
+    /** Whether the message that would arrive now is lost. */
+    boolean losesNext() {
+        if (lostMessages == 0) {
+            return false;
+        }
+        lostMessages--;
+        return true;
     }
 
     /** The plan for the transfer that starts now. */

@@ -14,6 +14,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -280,14 +281,30 @@ public final class ModelTransport implements KvTransport {
     public List<PeerMessage> messages() {
         synchronized (fabric) {
             requireOpen();
-            List<PeerMessage> due = new ArrayList<>();
-            for (Arrival head = inbox.peek();
-                    head != null && fabric.nanoTime() - head.dueNanos() >= 0;
-                    head = inbox.peek()) {
-                due.add(inbox.remove().message());
-            }
-            return due;
+            return faults.isNewestFirst() ? newestFirst() : inOrder();
         }
+    }
+
+    private List<PeerMessage> inOrder() {
+        List<PeerMessage> due = new ArrayList<>();
+        for (Arrival head = inbox.peek();
+                head != null && fabric.nanoTime() - head.dueNanos() >= 0;
+                head = inbox.peek()) {
+            due.add(inbox.remove().message());
+        }
+        return due;
+    }
+
+    private List<PeerMessage> newestFirst() {
+        List<PeerMessage> due = new ArrayList<>();
+        for (Iterator<Arrival> each = inbox.descendingIterator(); each.hasNext(); ) {
+            Arrival arrival = each.next();
+            if (fabric.nanoTime() - arrival.dueNanos() >= 0) {
+                each.remove();
+                due.add(arrival.message());
+            }
+        }
+        return due;
     }
 
     @Override
@@ -317,11 +334,15 @@ public final class ModelTransport implements KvTransport {
     }
 
     void deliver(PeerMessage message, long nowNanos) {
-        inbox.add(new Arrival(nowNanos + faults.messageDelayNanos(), message));
+        if (!faults.losesNext()) {
+            inbox.add(new Arrival(nowNanos + faults.messageDelayNanos(), message));
+        }
     }
 
     void die() {
         closed = true;
+        faults.failListCloses(0); // a process's end fails at nothing
+        faults.failPeerCloses(0);
         List.copyOf(transfers).forEach(ModelTransfer::end);
         List.copyOf(lists).forEach(ModelBlockList::close);
         List.copyOf(peers.values()).forEach(ModelPeer::close);

@@ -9,6 +9,7 @@ import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.ConsoleAppender;
 import ch.qos.logback.core.encoder.LayoutWrappingEncoder;
 import ch.qos.logback.core.spi.ContextAwareBase;
+import org.slf4j.LoggerFactory;
 
 /**
  * Sends the log to standard error. In Java, since reading a configuration file costs each start a
@@ -20,6 +21,13 @@ public final class LogSetUp extends ContextAwareBase implements Configurator {
 
     /** Made by Logback, which finds it as a service. */
     public LogSetUp() {}
+
+    /** Nothing is logged from now on. */
+    public static void silence() {
+        if (LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME) instanceof Logger root) {
+            root.setLevel(Level.OFF);
+        }
+    }
 
     @Override
     public ExecutionStatus configure(LoggerContext context) {

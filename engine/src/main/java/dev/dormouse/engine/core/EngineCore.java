@@ -39,6 +39,7 @@ final class EngineCore {
     private final Candidates candidates = new Candidates();
     private boolean opened;
     private boolean closing;
+    private @Nullable Throwable failure;
 
     EngineCore(Parts parts) {
         this.parts = parts;
@@ -103,6 +104,24 @@ final class EngineCore {
         return work;
     }
 
+    /**
+     * As {@link #step}, but an error that the loop cannot explain ends the service instead of the
+     * loop. Does not throw.
+     */
+    int stepOrFail() {
+        try {
+            return step();
+        } catch (RuntimeException | Error e) {
+            fail(e);
+            return 1; // transitions that wait are answered at once, not after the next message
+        }
+    }
+
+    /** The first error that ended the service, or null. */
+    @Nullable Throwable failure() {
+        return failure;
+    }
+
     /** What the loop waits for when a round finds nothing to do. */
     enum Expectation {
         /** A read that fills blocks of this engine, for a client that waits. */
@@ -127,9 +146,7 @@ final class EngineCore {
         if (parts.remote().isReading()) {
             return Expectation.READ;
         }
-        return parts.remote().isQuiet()
-                        && parts.remote().quarantinedBlocks() == 0
-                        && !parts.transitions().isDraining()
+        return parts.remote().holdsNothing() && !parts.transitions().isDraining()
                 ? Expectation.CONNECTION
                 : Expectation.PEER;
     }
@@ -170,6 +187,7 @@ final class EngineCore {
      * not throw.
      */
     void fail(Throwable cause) {
+        failure = failure == null ? cause : failure;
         LOG.log(Level.ERROR, "engine failed", cause);
         Cleanup cleanup = new Cleanup();
         cleanup.run(parts.transitions()::fail);

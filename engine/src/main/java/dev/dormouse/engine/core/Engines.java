@@ -32,14 +32,20 @@ public final class Engines {
      * What an engine takes from its surroundings, so that tests can control it.
      *
      * @param nanoClock as {@link System#nanoTime}
+     * @param memory where its ranks' memory comes from
      * @param seeds seeds for sampling, and ids that nobody can guess
      * @param heapTrimmer gives heap and C heap that nobody needs back to the machine
      */
-    record Surroundings(LongSupplier nanoClock, RandomGenerator seeds, Runnable heapTrimmer) {
+    public record Surroundings(
+            LongSupplier nanoClock,
+            RankMemory.Source memory,
+            RandomGenerator seeds,
+            Runnable heapTrimmer) {
         /** The machine's. */
-        static Surroundings real() {
+        static Surroundings real(EngineConfig config) {
             return new Surroundings(
                     System::nanoTime,
+                    MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
                     new SecureRandom(),
                     () -> {
                         System.gc();
@@ -76,7 +82,7 @@ public final class Engines {
         Text text = new Text(tokenizer.endOfGeneration(), () -> decoder(tokenizer.decoder()));
         LocalEngine engine;
         try {
-            engine = assemble(config, ranks, text, connector, Surroundings.real());
+            engine = assemble(config, ranks, text, connector, Surroundings.real(config));
         } catch (RuntimeException e) {
             throw afterClosing(e, ranks, connector);
         }
@@ -121,7 +127,7 @@ public final class Engines {
         LanguageModel model = ranks.getFirst();
         KvCacheShape shape = model.config().kvCacheShape(config.blockTokens(), config.kvType());
         int kvBlocks = kvBlocks(config, shape);
-        List<Worker> workers = workers(config, ranks, connector, shape, kvBlocks, surroundings);
+        List<Worker> workers = workers(ranks, connector, shape, kvBlocks, surroundings);
         int liveLimit = config.maxSequences() + config.maxWaiting();
         EngineCore.Parts parts =
                 parts(
@@ -235,7 +241,6 @@ public final class Engines {
     }
 
     private static List<Worker> workers(
-            EngineConfig config,
             List<LanguageModel> ranks,
             @Nullable ConnectorHalves connector,
             KvCacheShape shape,
@@ -251,8 +256,7 @@ public final class Engines {
                                 connector == null ? null : connector.workers().get(rank),
                                 shape,
                                 kvBlocks,
-                                config.poisonWokenMemory(),
-                                surroundings.nanoClock()));
+                                surroundings.memory()));
             }
         } catch (RuntimeException e) {
             Cleanup cleanup = new Cleanup(e);

@@ -236,13 +236,7 @@ final class LocalEngine implements Engine {
 
     private void drive() {
         while (!core.isClosing()) {
-            int work = 0;
-            try {
-                work = core.step();
-            } catch (RuntimeException | Error e) {
-                core.fail(e);
-                work = 1; // transitions that wait are answered at once, not after the next message
-            }
+            int work = core.stepOrFail();
             if (work == 0 && !core.isClosing()) {
                 try {
                     inbox.await(pause().toNanos());

@@ -91,6 +91,11 @@ final class RemoteKv {
         return !isReading() && held.isEmpty();
     }
 
+    /** True if no block is kept here, not even in quarantine. */
+    boolean holdsNothing() {
+        return isQuiet() && quarantined.isEmpty();
+    }
+
     void onArrival(Sequence sequence) {
         if (connector != null) {
             connector.onArrival(sequence.connectorRequest());

@@ -108,7 +108,7 @@ final class Scheduler {
             }
         }
         admit(parts, budget);
-        if (parts.isEmpty() && !waiting.isEmpty() && running.isEmpty() && remote.isQuiet()) {
+        if (parts.isEmpty() && !waiting.isEmpty() && running.isEmpty() && remote.holdsNothing()) {
             throw new IllegalStateException(
                     "schedule: nothing runs, but the first of %d waiting requests finds no room in %d free of %d KV blocks"
                             .formatted(waiting.size(), blocks.freeBlocks(), blocks.blocks()));

@@ -6,12 +6,7 @@ import dev.dormouse.connector.RankPayload;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
-import dev.dormouse.memory.MemoryLease;
-import dev.dormouse.memory.MemoryOptions;
 import dev.dormouse.memory.MemoryTag;
-import dev.dormouse.memory.Residency;
-import dev.dormouse.memory.SleepableMemory;
-import dev.dormouse.memory.SleepableRegion;
 import dev.dormouse.model.KvCacheShape;
 import dev.dormouse.model.LanguageModel;
 import dev.dormouse.model.Logits;
@@ -25,7 +20,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,8 +32,6 @@ final class Worker {
     /** vLLM's name order of the dimensions in {@link KvCacheShape}. */
     private static final String LAYOUT = "LBHNC";
 
-    private static final byte POISON = (byte) 0x5a;
-
     private static final WorkerReport NOTHING =
             new WorkerReport(Set.of(), Set.of(), Set.of(), TransferStatistics.NONE);
 
@@ -47,9 +39,7 @@ final class Worker {
     private final @Nullable WorkerConnector connector;
     private final KvCacheShape shape;
     private final int kvBlocks;
-    private final SleepableMemory memory;
-    private final SleepableRegion weights;
-    private final SleepableRegion kv;
+    private final RankMemory memory;
 
     /** Reserves addresses; {@link #open} brings the memory. */
     Worker(
@@ -58,25 +48,19 @@ final class Worker {
             @Nullable WorkerConnector connector,
             KvCacheShape shape,
             int kvBlocks,
-            boolean poison,
-            LongSupplier nanoClock) {
+            RankMemory.Source source) {
         this.model = model;
         this.connector = connector;
         this.shape = shape;
         this.kvBlocks = kvBlocks;
-        long kvBytes = kvBlocks * shape.blockBytesAllLayers();
-        MemoryOptions options =
-                MemoryOptions.of(
+        this.memory =
+                source.reserve(
+                        rank,
                         Map.of(
                                 MemoryTag.WEIGHTS,
                                 model.weightBytes(),
                                 MemoryTag.KV_CACHE,
-                                kvBytes));
-        this.memory =
-                SleepableMemory.reserve(poison ? options.withPoison(POISON) : options, nanoClock);
-        this.weights =
-                memory.allocate("weights.rank" + rank, MemoryTag.WEIGHTS, model.weightBytes());
-        this.kv = memory.allocate("kv_cache.rank" + rank, MemoryTag.KV_CACHE, kvBytes);
+                                kvBlocks * shape.blockBytesAllLayers()));
     }
 
     /** Brings weights and KV cache, and registers the KV cache with the connector. */
@@ -90,8 +74,8 @@ final class Worker {
 
     /** Computes a step; the logits are valid until the next one. */
     Logits forward(List<SequenceChunk> batch) {
-        try (MemoryLease weightsInUse = weights.lease("forward");
-                MemoryLease kvInUse = kv.lease("forward")) {
+        try (RankMemory.Use weightsInUse = memory.use(MemoryTag.WEIGHTS, "forward");
+                RankMemory.Use kvInUse = memory.use(MemoryTag.KV_CACHE, "forward")) {
             return model.forward(
                     batch,
                     weightsInUse.segment(),
@@ -138,7 +122,7 @@ final class Worker {
     }
 
     boolean isMapped(MemoryTag tag) {
-        return memory.residency(tag) == Residency.AWAKE;
+        return memory.isAwake(tag);
     }
 
     /**
@@ -147,7 +131,7 @@ final class Worker {
      * @return how many bytes
      */
     long unmap(Set<MemoryTag> tags) {
-        return sum(memory.sleep(tags).releasedBytes());
+        return memory.sleep(tags);
     }
 
     /**
@@ -156,13 +140,13 @@ final class Worker {
      * @return how many bytes
      */
     long map(Set<MemoryTag> tags) {
-        return sum(memory.wake(tags).mappedBytes());
+        return memory.wake(tags);
     }
 
     /** Fills the weights from the model's file. */
     void loadWeights() {
-        try (MemoryLease lease = weights.lease("load weights")) {
-            model.loadWeights(lease.segment());
+        try (RankMemory.Use use = memory.use(MemoryTag.WEIGHTS, "load weights")) {
+            model.loadWeights(use.segment());
         }
     }
 
@@ -186,7 +170,7 @@ final class Worker {
             regions.add(
                     new KvCacheRegions.Region(
                             "model.layers." + layer + ".self_attn.attn",
-                            kv.address() + layer * layerBytes,
+                            memory.address(MemoryTag.KV_CACHE) + layer * layerBytes,
                             kvBlocks,
                             shape.blockBytes(),
                             shape.blockBytes()));
@@ -208,9 +192,5 @@ final class Worker {
             layers.add(cache.asSlice(layer * layerBytes, layerBytes));
         }
         return layers;
-    }
-
-    private static long sum(Map<MemoryTag, Long> bytes) {
-        return bytes.values().stream().mapToLong(Long::longValue).sum();
     }
 }

@@ -59,6 +59,7 @@ final class EngineHarness implements AutoCloseable {
                         connector,
                         new Engines.Surroundings(
                                 () -> System.nanoTime() + skippedNanos.get(),
+                                MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
                                 new SplittableRandom(1),
                                 heapTrims::incrementAndGet));
     }

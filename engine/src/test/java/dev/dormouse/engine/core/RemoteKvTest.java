@@ -380,6 +380,25 @@ final class RemoteKvTest {
     }
 
     @Test
+    void aRequestThatFindsNoRoomBesideQuarantinedBlocksWaits() {
+        EngineConfig tiny = EngineHarness.failingLoads(EngineHarness.config(8, 4, 16, true));
+        try (EngineHarness engine = engine(tiny)) {
+            read(engine, "stuck", prompt(7, 6 * BLOCK_TOKENS), 4);
+            engine.settle();
+            String id = reading("stuck");
+            connector.abandonRead(id);
+            engine.settle();
+            List<Integer> prompt = prompt(8, 4 * BLOCK_TOKENS);
+            RecordingListener next = engine.submit("next", prompt, 3);
+            engine.settle();
+            assertThat(next.isOver()).isFalse();
+            connector.endRead(id, false);
+            engine.settle();
+            assertThat(next.tokens()).isEqualTo(HashModel.oracle(prompt, 3));
+        }
+    }
+
+    @Test
     void aStuckReadIsRecomputedInOtherBlocks() {
         try (EngineHarness engine = engine(EngineHarness.config(16, 4, 64, true))) {
             List<Integer> prompt = prompt(7, 4 * BLOCK_TOKENS);

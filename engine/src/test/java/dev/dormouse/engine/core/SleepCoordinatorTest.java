@@ -34,8 +34,7 @@ final class SleepCoordinatorTest {
                             connector.ranks.get(rank),
                             HashModel.SHAPE,
                             8,
-                            true,
-                            System::nanoTime));
+                            MachineMemory.source(true, System::nanoTime)));
         }
         BlockManager blocks = new BlockManager(8, HashModel.BLOCK_TOKENS, true);
         RemoteKv remote = new RemoteKv(connector.scheduling, blocks);

@@ -1,0 +1,5 @@
+/** {@code dormouse simulate}. */
+@NullMarked
+package dev.dormouse.cli.simulate;
+
+import org.jspecify.annotations.NullMarked;

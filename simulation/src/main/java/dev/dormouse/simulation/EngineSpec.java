@@ -1,0 +1,62 @@
+package dev.dormouse.simulation;
+
+import dev.dormouse.connector.CompatibilityFactors;
+import dev.dormouse.connector.ConnectorConfig;
+import dev.dormouse.connector.SideChannelAddress;
+import dev.dormouse.engine.EngineConfig;
+import java.time.Duration;
+
+/**
+ * An engine as it is started, again after each death.
+ *
+ * @param name its engine id
+ * @param role what the router sends to it
+ * @param address of its side channel
+ * @param kvHeads of the model
+ * @param ranks tensor parallel size
+ * @param engine the engine's settings
+ * @param lease how long it holds unread prompts
+ * @param timeToLive how long an unused peer stays loaded; zero for ever
+ * @param clockAhead what its machine's nano clock is ahead of the world's
+ */
+record EngineSpec(
+        String name,
+        Role role,
+        SideChannelAddress address,
+        int kvHeads,
+        int ranks,
+        EngineConfig engine,
+        Duration lease,
+        Duration timeToLive,
+        Duration clockAhead) {
+    private static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(5);
+    private static final Duration READ_TIMEOUT = Duration.ofSeconds(30);
+
+    /** What an engine does for a request. */
+    enum Role {
+        PREFILL,
+        DECODE
+    }
+
+    /** The connector's settings for one start. */
+    ConnectorConfig.Builder connector(int start) {
+        return ConnectorConfig.builder(
+                        CompatibilityFactors.of(
+                                "chain",
+                                "torch.float16",
+                                kvHeads,
+                                ChainModel.HEAD_DIMENSION,
+                                ChainModel.LAYERS),
+                        engine.blockTokens())
+                .engineId(name)
+                .instanceId(name + "-start-" + start)
+                .bindHost(address.host())
+                .advertisedHost(address.host())
+                .sideChannelPort(address.port())
+                .tpSize(ranks)
+                .leaseDuration(lease)
+                .handshakeTimeout(HANDSHAKE_TIMEOUT)
+                .readTimeout(READ_TIMEOUT)
+                .engineTtl(timeToLive);
+    }
+}

@@ -1,0 +1,300 @@
+package dev.dormouse.simulation;
+
+import dev.dormouse.engine.EngineStatistics;
+import dev.dormouse.engine.PauseMode;
+import dev.dormouse.testkit.ModelCounts;
+import java.time.Duration;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+/**
+ * One world's life: disorder, then healing, then the proof that nothing was left behind and that
+ * everything works.
+ */
+final class History {
+    /** After it whatever has been begun must have ended: the longest drain and every lease. */
+    private static final Duration PATIENCE = Duration.ofMinutes(30);
+
+    private static final Duration LONGEST_JUMP = Duration.ofMillis(500);
+    private static final int MAX_OPEN = 12;
+
+    private final Setting setting;
+    private final World world;
+    private final SplittableRandom random;
+    private final Operator operator;
+    private final Faults faults;
+    private final Prompts prompts;
+    private int requests;
+
+    History(Setting setting, World world, SplittableRandom random) {
+        this.setting = setting;
+        this.world = world;
+        this.random = random;
+        this.operator = new Operator(world, random.split());
+        this.faults = new Faults(world, random.split());
+        this.prompts = new Prompts(setting.kvHeads(), random.split());
+    }
+
+    /** Lives it. */
+    void live() {
+        world.places().forEach(Place::start);
+        if (setting.faults()) {
+            world.router().onTheWay(faults::onTheWay);
+            world.disturbance(faults::inject);
+        }
+        for (int i = 0; i < setting.events(); i++) {
+            if (random.nextInt(7) == 0) {
+                disturb();
+            } else {
+                world.event();
+            }
+            world.check();
+        }
+        world.log().add("healing");
+        world.disturbance(() -> {});
+        faults.heal();
+        settle("everybody is answered and awake", this::isQuiet);
+        requireIdle();
+        sleepAndWakeAll();
+        everyPairReads(true);
+        for (Place prefill : world.places(EngineSpec.Role.PREFILL)) {
+            cycle(prefill);
+        }
+        everyPairReads(true);
+        everyPairReads(false);
+        requireIdle();
+        world.places().forEach(this::count);
+    }
+
+    private void disturb() {
+        int pick = random.nextInt(100);
+        if (pick < 40) {
+            arrive();
+        } else if (pick < 55) {
+            if (setting.sleeps()) {
+                operator.act();
+            }
+        } else if (pick < 75) {
+            if (setting.faults()) {
+                disorder();
+            }
+        } else if (pick < 85) {
+            world.places().forEach(Place::checkHealth);
+        } else if (pick < 90) {
+            List<Request> open = List.copyOf(world.router().open());
+            if (!open.isEmpty()) {
+                world.router().abort(open.get(random.nextInt(open.size())));
+            }
+        } else if (pick < 93) {
+            Place place = world.places().get(random.nextInt(world.places().size()));
+            Duration duration =
+                    Duration.ofMillis(random.nextInt(random.nextBoolean() ? 50 : 20_000));
+            place.freeze(duration);
+            world.log().add(place + " does not run for " + duration);
+        } else if (pick < 97) {
+            world.clock().advance(Duration.ofMillis(random.nextInt(1_000)));
+        } else {
+            world.clock().advance(Duration.ofMillis(random.nextInt(15_000)));
+        }
+    }
+
+    private void disorder() {
+        switch (random.nextInt(8)) {
+            case 0 -> faults.changeRouter();
+            case 1 -> {
+                var _ = world.router().repeat(this::again, random.nextInt(1 << 20));
+            }
+            default -> faults.inject();
+        }
+    }
+
+    private void arrive() {
+        if (world.router().open().size() < MAX_OPEN) {
+            List<Integer> prompt = prompts.any();
+            world.router().take(request(prompt, false), random.nextInt(12) == 0);
+        }
+    }
+
+    private Request request(List<Integer> prompt, boolean mustSucceed) {
+        return new Request(
+                "r" + requests++,
+                prompt,
+                prompts.answer(prompt, prompts.outputLength()),
+                mustSucceed);
+    }
+
+    /** The same request once more, or another one with its parameters. */
+    private Request again(Request old) {
+        if (random.nextInt(4) == 0) {
+            return request(prompts.ofLength(old.prompt().size()), false);
+        }
+        return new Request("again-" + requests++, old.prompt(), old.expected(), false);
+    }
+
+    private boolean isQuiet() {
+        return operator.wakeAll()
+                && world.router().open().isEmpty()
+                && world.agenda().isEmpty()
+                && world.places().stream().allMatch(History::isIdle);
+    }
+
+    /** Lets time pass until it is so. */
+    private void settle(String what, BooleanSupplier done) {
+        long deadlineNanos = world.clock().nanoTime() + PATIENCE.toNanos();
+        Duration jump = Duration.ofMillis(1);
+        while (!done.getAsBoolean()) {
+            jump = world.round() ? Duration.ofMillis(1) : jump.multipliedBy(2);
+            if (jump.compareTo(LONGEST_JUMP) > 0) {
+                jump = LONGEST_JUMP;
+            }
+            world.clock().advance(jump);
+            if (world.clock().nanoTime() - deadlineNanos > 0) {
+                throw new Violation("never: " + what + " within " + PATIENCE + "; " + describe());
+            }
+        }
+        world.check();
+        world.log().add(what);
+    }
+
+    /** Nothing is under way at an engine, and all its blocks are free. */
+    private static boolean isIdle(Place place) {
+        EngineProcess process = place.process();
+        if (process == null || place.pendingTransitions() > 0) {
+            return false;
+        }
+        EngineStatistics statistics = process.statistics();
+        return statistics.running() == 0
+                && statistics.waiting() == 0
+                && statistics.waitingForRemoteKv() == 0
+                && statistics.heldForRemote() == 0
+                && statistics.kvBlocksFree() == statistics.kvBlocks()
+                && process.transports().stream().allMatch(t -> t.counts().transfers() == 0);
+    }
+
+    private void requireIdle() {
+        settle("all pools are full again", this::isQuiet);
+    }
+
+    /** Asleep nothing is left, at any rank. */
+    private void sleepAndWakeAll() {
+        for (Place place : world.places()) {
+            EngineProcess process = place.process();
+            if (process != null) {
+                place.expect("sleep at last", process.engine().sleep(2, PauseMode.WAIT));
+            }
+        }
+        settle("all sleep", () -> world.places().stream().allMatch(this::isAway));
+        settle("all are awake", operator::wakeAll);
+    }
+
+    private boolean isAway(Place place) {
+        EngineProcess process = place.process();
+        if (process == null || place.pendingTransitions() > 0) {
+            return false;
+        }
+        for (int rank = 0; rank < process.transports().size(); rank++) {
+            if (world.tampering().checksMemory()
+                    && (process.memory(rank).residentBytes() > 0
+                            || !process.transports().get(rank).counts().equals(ModelCounts.NONE))) {
+                throw new Violation(process + " sleeps with memory: " + describe(process));
+            }
+        }
+        return true;
+    }
+
+    private void cycle(Place place) {
+        EngineProcess process = place.process();
+        if (process != null) {
+            PauseMode mode = List.of(PauseMode.values()).get(random.nextInt(3));
+            place.expect("sleep", process.engine().sleep(1 + random.nextInt(2), mode));
+            settle(place + " sleeps", () -> place.pendingTransitions() == 0);
+            settle(place + " is awake", operator::wakeAll);
+        }
+    }
+
+    /**
+     * Every decode engine reads two prompts from every prefill engine.
+     *
+     * @param fresh whether the prefill engine has registered anew since the last time
+     */
+    private void everyPairReads(boolean fresh) {
+        for (Place prefill : world.places(EngineSpec.Role.PREFILL)) {
+            for (Place decode : world.places(EngineSpec.Role.DECODE)) {
+                EngineProcess reader = decode.process();
+                if (reader == null) {
+                    throw new Violation(decode + " is not there");
+                }
+                EngineStatistics before = reader.statistics();
+                for (int i = 0; i < 2; i++) {
+                    List<Integer> prompt = prompts.unheardOf();
+                    world.router().take(request(prompt, true), prefill, decode);
+                    settle("the pair has answered", this::isQuiet);
+                }
+                EngineStatistics after = reader.statistics();
+                requireReads(prefill, decode, before, after, fresh);
+            }
+        }
+    }
+
+    private void requireReads(
+            Place prefill,
+            Place decode,
+            EngineStatistics before,
+            EngineStatistics after,
+            boolean fresh) {
+        String pair = prefill + " and " + decode + ": ";
+        if (after.computedPromptTokens() != before.computedPromptTokens()
+                || after.remotePromptTokens() == before.remotePromptTokens()) {
+            throw new Violation(pair + "prompts were computed twice: " + before + " " + after);
+        }
+        long handshakes = after.transfers().handshakes() - before.transfers().handshakes();
+        long expected = fresh ? decode.spec().ranks() : 0;
+        boolean unloads = !decode.spec().timeToLive().isZero();
+        if (handshakes != expected && !unloads) {
+            throw new Violation(
+                    "%s%d handshakes by %d ranks, instead of %d"
+                            .formatted(pair, handshakes, decode.spec().ranks(), expected));
+        }
+    }
+
+    private void count(Place place) {
+        EngineProcess process = place.process();
+        if (process != null) {
+            world.tally().add(process.statistics());
+        }
+    }
+
+    private String describe() {
+        return "open="
+                + world.router().open().stream().map(Request::id).toList()
+                + world.places().stream()
+                        .map(
+                                place ->
+                                        place.process() == null
+                                                ? place + " is down"
+                                                : describe(place.process())
+                                                        + " transitions="
+                                                        + place.pendingTransitions())
+                        .collect(Collectors.joining("; ", " ", ""));
+    }
+
+    private static String describe(EngineProcess process) {
+        EngineStatistics statistics = process.statistics();
+        Supplier<List<ModelCounts>> counts =
+                () -> process.transports().stream().map(t -> t.counts()).toList();
+        return "%s %s running=%d waiting=%d receiving=%d held=%d free=%d/%d %s"
+                .formatted(
+                        process,
+                        process.state().phase(),
+                        statistics.running(),
+                        statistics.waiting(),
+                        statistics.waitingForRemoteKv(),
+                        statistics.heldForRemote(),
+                        statistics.kvBlocksFree(),
+                        statistics.kvBlocks(),
+                        counts.get());
+    }
+}

@@ -1,0 +1,150 @@
+package dev.dormouse.simulation;
+
+import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.engine.TransitionRefusedException;
+import dev.dormouse.engine.TransitionReport;
+import dev.dormouse.engine.WakeTag;
+import java.time.Duration;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/** Where an engine runs, dies and starts again, with what its operator waits for. */
+final class Place {
+    /** What the router knows of an engine; the better ones come first. */
+    enum Readiness {
+        READY,
+        ASLEEP,
+        UNREADY,
+        DOWN
+    }
+
+    private final World world;
+    private final EngineSpec spec;
+    private @Nullable EngineProcess process;
+    private Readiness readiness = Readiness.READY;
+    private int starts;
+    private int pendingTransitions;
+    private long frozenUntilNanos;
+
+    Place(World world, EngineSpec spec) {
+        this.world = world;
+        this.spec = spec;
+    }
+
+    EngineSpec spec() {
+        return spec;
+    }
+
+    /** The process that runs, or null. */
+    @Nullable EngineProcess process() {
+        return process;
+    }
+
+    Readiness readiness() {
+        return readiness;
+    }
+
+    void readiness(Readiness value) {
+        readiness = value;
+    }
+
+    int pendingTransitions() {
+        return pendingTransitions;
+    }
+
+    /** The process's thread does not run for some time, as in a long computation. */
+    void freeze(Duration duration) {
+        frozenUntilNanos = world.clock().nanoTime() + duration.toNanos();
+    }
+
+    /** One round of the process's loop; false if there was nothing to do. */
+    boolean step() {
+        EngineProcess running = process;
+        return running != null
+                && world.clock().nanoTime() >= frozenUntilNanos
+                && running.step() > 0;
+    }
+
+    void start() {
+        if (process == null) {
+            process = new EngineProcess(world, spec, starts++, world.random().split());
+            world.log().add(process + " serves at " + spec.address());
+        }
+    }
+
+    /** Kills the process, or ends it in order; whoever waits for it loses its connection. */
+    void stop(boolean kill) {
+        EngineProcess ending = process;
+        if (ending == null || ending.isBusy()) {
+            return;
+        }
+        world.tally().add(ending.statistics());
+        world.tally().died();
+        world.log().add(ending + (kill ? " is killed" : " is closed"));
+        if (kill) {
+            ending.kill();
+        } else {
+            ending.close();
+        }
+        process = null;
+        pendingTransitions = 0;
+        world.router().lost(ending);
+    }
+
+    /** Asks what the router's health checks ask. */
+    void checkHealth() {
+        EngineProcess running = process;
+        readiness =
+                running == null
+                        ? Readiness.DOWN
+                        : running.state().phase() == Phase.AWAKE
+                                ? Readiness.READY
+                                : running.state().isSleeping()
+                                        ? Readiness.ASLEEP
+                                        : Readiness.UNREADY;
+    }
+
+    /** Waits for a transition of the process that runs. */
+    void expect(String name, CompletableFuture<TransitionReport> outcome) {
+        EngineProcess asked = process;
+        world.log().add(asked + " is asked to " + name);
+        pendingTransitions++;
+        var _ =
+                outcome.whenComplete(
+                        (report, refusal) -> {
+                            if (process == asked) {
+                                pendingTransitions--;
+                            }
+                            if (report != null && report.changed()) {
+                                world.tally().changed();
+                            }
+                            if (refusal != null && !world.hasFaults() && !isConflict(refusal)) {
+                                world.accuse(asked + " could not " + name + ": " + refusal);
+                            }
+                            world.log().add(asked + " " + name + ": " + tell(report, refusal));
+                        });
+    }
+
+    /** Whether another call, or the engine's state, was in the way. */
+    private static boolean isConflict(Throwable refusal) {
+        return refusal instanceof TransitionRefusedException refused
+                && refused.reason() == TransitionRefusedException.Reason.CONFLICT;
+    }
+
+    private static String tell(@Nullable TransitionReport report, @Nullable Throwable refusal) {
+        return report == null
+                ? "refused, " + refusal
+                : "changed=%s phase=%s asleep=%s bytes=%d"
+                        .formatted(
+                                report.changed(),
+                                report.state().phase(),
+                                new TreeSet<WakeTag>(report.state().asleep()),
+                                report.bytes());
+    }
+
+    @Override
+    public String toString() {
+        return spec.name();
+    }
+}

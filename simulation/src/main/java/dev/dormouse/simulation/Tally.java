@@ -1,0 +1,54 @@
+package dev.dormouse.simulation;
+
+import dev.dormouse.connector.TransferStatistics;
+import dev.dormouse.engine.EngineStatistics;
+
+/** Counts what happens in a world. */
+final class Tally {
+    private long answered;
+    private long refused;
+    private long transitions;
+    private long deaths;
+    private Simulation.Coverage ofProcesses = Simulation.Coverage.NONE;
+
+    void ended(Request.End how) {
+        switch (how) {
+            case ANSWERED -> answered++;
+            case REFUSED -> refused++;
+        }
+    }
+
+    void changed() {
+        transitions++;
+    }
+
+    void died() {
+        deaths++;
+    }
+
+    /** Adds what a process has done in its life. */
+    void add(EngineStatistics statistics) {
+        TransferStatistics transfers = statistics.transfers();
+        ofProcesses =
+                ofProcesses.plus(
+                        new Simulation.Coverage(
+                                0,
+                                0,
+                                statistics.remotePromptTokens(),
+                                transfers.handshakes(),
+                                transfers.failedHandshakes(),
+                                transfers.failedTransfers(),
+                                transfers.expiredRequests(),
+                                transfers.revokedRequests(),
+                                statistics.preemptions(),
+                                statistics.prefixCacheHits(),
+                                0,
+                                0));
+    }
+
+    Simulation.Coverage coverage() {
+        return ofProcesses.plus(
+                new Simulation.Coverage(
+                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
+    }
+}
