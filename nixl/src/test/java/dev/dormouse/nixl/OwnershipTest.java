@@ -105,7 +105,10 @@ class OwnershipTest {
                 LocalList from = writer.prepare(source.blocks(1 << 16, 16));
                 RemoteAgent remote = writer.load(target.askBytes("metadata"));
                 RemoteList to = remote.prepare(target.blocks(1 << 16, 16, 0));
-                writer.createTransfer(TransferOperation.WRITE, from, many, to, many).post();
+                Transfers.run(writer.createTransfer(TransferOperation.WRITE, from, ALL, to, ALL));
+                Transfer write =
+                        writer.createTransfer(TransferOperation.WRITE, from, many, to, many);
+                write.post(); // connected now, and so on its way
                 writer.close();
                 Libc.unmap(source.memory);
             }
