@@ -29,9 +29,14 @@ final class PushScheduler implements SchedulerConnector {
         base.onArrival(request);
     }
 
+    /**
+     * Of a prompt's blocks a holder writes the last ones, as many as are asked for: asked for fewer
+     * than the rest, since a hand-over names fewer, it would write wrong ones.
+     */
     @Override
     public int externalTokens(ConnectorRequest request, int localTokens) {
-        return base.externalTokens(request, localTokens);
+        int tokens = base.externalTokens(request, localTokens);
+        return localTokens + tokens < request.promptTokens() ? 0 : tokens;
     }
 
     @Override

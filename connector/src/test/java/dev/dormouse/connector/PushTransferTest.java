@@ -22,6 +22,17 @@ final class PushTransferTest {
     private final ModelEngine d = world.start(world.pushConfig("D"));
 
     @Test
+    void aHandOverThatNamesTooFewBlocksIsNotWaitedFor() {
+        KvTransferParams params =
+                Params.changed(
+                        p.prefill("p1", TOKENS, P_BLOCKS, 1),
+                        json -> json.putArray("remote_block_ids").addArray().add(P_BLOCKS[0]));
+        ConnectorRequest request = new ConnectorRequest("d1", TOKENS, params);
+        d.scheduler().onArrival(request);
+        assertThat(d.scheduler().externalTokens(request, 0)).isZero();
+    }
+
+    @Test
     void aPromptIsWrittenAndBothSidesHearOfIt() {
         for (int round = 0; round < 3; round++) {
             KvTransferParams params = p.prefill("p" + round, TOKENS, P_BLOCKS, round);

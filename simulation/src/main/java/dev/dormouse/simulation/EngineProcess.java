@@ -2,6 +2,8 @@ package dev.dormouse.simulation;
 
 import dev.dormouse.connector.ConnectorConfig;
 import dev.dormouse.connector.PullConnector;
+import dev.dormouse.connector.PushConnector;
+import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.Surroundings;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.engine.Engine;
@@ -51,7 +53,11 @@ final class EngineProcess {
             transports.add(transport);
             world.tampering().opened(transport);
             pagesOfRanks.add(pages);
-            workers.add(PullConnector.worker(config, rank, transport, surroundings(nanoClock)));
+            Surroundings around = surroundings(nanoClock);
+            workers.add(
+                    spec.push()
+                            ? PushConnector.worker(config, rank, transport, around)
+                            : PullConnector.worker(config, rank, transport, around));
         }
         stepping = true;
         try {
@@ -62,9 +68,7 @@ final class EngineProcess {
                             world.tampering()
                                     .halves(
                                             new ConnectorHalves(
-                                                    PullConnector.scheduler(
-                                                            config, surroundings(nanoClock)),
-                                                    workers)),
+                                                    scheduler(config, nanoClock), workers)),
                             new Engines.Surroundings(
                                     nanoClock,
                                     (rank, capacityBytes) -> {
@@ -79,6 +83,13 @@ final class EngineProcess {
         } finally {
             stepping = false;
         }
+    }
+
+    private SchedulerConnector scheduler(ConnectorConfig config, LongSupplier nanoClock) {
+        Surroundings around = surroundings(nanoClock);
+        return spec.push()
+                ? PushConnector.scheduler(config, around)
+                : PullConnector.scheduler(config, around);
     }
 
     private Surroundings surroundings(LongSupplier nanoClock) {

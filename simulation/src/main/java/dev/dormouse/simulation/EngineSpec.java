@@ -11,6 +11,7 @@ import java.time.Duration;
  *
  * @param name its engine id
  * @param role what the router sends to it
+ * @param push whether holders write to readers, instead of being read from
  * @param address of its side channel
  * @param kvHeads of the model
  * @param ranks tensor parallel size
@@ -22,6 +23,7 @@ import java.time.Duration;
 record EngineSpec(
         String name,
         Role role,
+        boolean push,
         SideChannelAddress address,
         int kvHeads,
         int ranks,
@@ -40,14 +42,15 @@ record EngineSpec(
 
     /** The connector's settings for one start. */
     ConnectorConfig.Builder connector(int start) {
+        CompatibilityFactors factors =
+                CompatibilityFactors.of(
+                        "chain",
+                        "torch.float16",
+                        kvHeads,
+                        ChainModel.HEAD_DIMENSION,
+                        ChainModel.LAYERS);
         return ConnectorConfig.builder(
-                        CompatibilityFactors.of(
-                                "chain",
-                                "torch.float16",
-                                kvHeads,
-                                ChainModel.HEAD_DIMENSION,
-                                ChainModel.LAYERS),
-                        engine.blockTokens())
+                        push ? factors.pushed() : factors, engine.blockTokens())
                 .engineId(name)
                 .instanceId(name + "-start-" + start)
                 .bindHost(address.host())

@@ -13,7 +13,7 @@ import java.util.SplittableRandom;
 /** Everything that goes wrong around engines, and its end. */
 final class Faults {
     private static final int KINDS = 21;
-    private static final int READ_FAULTS = 4;
+    private static final int TRANSFER_FAULTS = 4;
 
     private final World world;
     private final SplittableRandom random;
@@ -30,9 +30,7 @@ final class Faults {
     /** Lets one thing go wrong. */
     void inject() {
         int kind = random.nextInt(KINDS);
-        // Only decode engines read.
-        List<Place> places =
-                kind < READ_FAULTS ? world.places(EngineSpec.Role.DECODE) : world.places();
+        List<Place> places = kind < TRANSFER_FAULTS ? movers() : world.places();
         Place place = places.get(random.nextInt(places.size()));
         EngineProcess process = place.process();
         if (process == null) {
@@ -84,7 +82,7 @@ final class Faults {
                     }
                     case 14 -> {
                         faults.setReadDelay(delay());
-                        yield "reads are slow";
+                        yield "transfers are slow";
                     }
                     case 15 -> {
                         faults.loseMessages(1 + random.nextInt(3));
@@ -199,6 +197,12 @@ final class Faults {
         return kill ? "killed" : "closed";
     }
 
+    /** Engines that move data: readers, or holders that write to readers. */
+    private List<Place> movers() {
+        boolean push = world.places().getFirst().spec().push();
+        return world.places(push ? EngineSpec.Role.PREFILL : EngineSpec.Role.DECODE);
+    }
+
     private String plan(ModelFaults faults) {
         List<ModelFault> kinds = new ArrayList<>();
         kinds.add(new ModelFault.FailPost());
@@ -209,7 +213,7 @@ final class Faults {
         kinds.add(new ModelFault.FailAndRefuseRelease(1 + random.nextInt(50)));
         ModelFault fault = kinds.get(random.nextInt(kinds.size()));
         faults.planRead(fault);
-        return "the next read meets " + fault;
+        return "the next transfer meets " + fault;
     }
 
     private Duration delay() {

@@ -119,11 +119,16 @@ final class Place {
                             if (report != null && report.changed()) {
                                 world.tally().changed();
                             }
-                            if (refusal != null && !world.hasFaults() && !isConflict(refusal)) {
+                            if (refusal != null && mustNotFail() && !isConflict(refusal)) {
                                 world.accuse(asked + " could not " + name + ": " + refusal);
                             }
                             world.log().add(asked + " " + name + ": " + tell(report, refusal));
                         });
+    }
+
+    /** Who is written to by an engine that stands still cannot sleep, without any fault. */
+    private boolean mustNotFail() {
+        return !world.hasFaults() && !spec.push();
     }
 
     /** Whether another call, or the engine's state, was in the way. */

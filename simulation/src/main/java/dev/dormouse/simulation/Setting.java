@@ -53,7 +53,8 @@ record Setting(
             }
         }
         // A holder's blocks may be shorter where the readers have at least as many ranks.
-        int prefillBlock = largestPrefill <= smallestDecode && random.nextInt(4) == 0 ? 2 : 4;
+        boolean push = random.nextInt(4) == 0;
+        int prefillBlock = !push && largestPrefill <= smallestDecode && random.nextInt(4) == 0 ? 2 : 4;
         List<EngineSpec> engines = new ArrayList<>();
         for (int i = 0; i < sizes.size(); i++) {
             boolean prefill = i < prefills;
@@ -61,6 +62,7 @@ record Setting(
                     new EngineSpec(
                             prefill ? "P" + i : "D" + (i - prefills),
                             prefill ? EngineSpec.Role.PREFILL : EngineSpec.Role.DECODE,
+                            push,
                             new SideChannelAddress(HOST, FIRST_PORT + i),
                             kvHeads,
                             sizes.get(i),
