@@ -52,8 +52,7 @@ final class ActiveReads {
                 }
             }
         } catch (RuntimeException e) { // a read without its transfers must never count as done
-            read.fail(
-                    Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
+            read.fail(Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
         }
     }
 

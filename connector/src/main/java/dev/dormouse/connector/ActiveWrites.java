@@ -45,8 +45,7 @@ final class ActiveWrites {
                 post(write, rank);
             }
         } catch (RuntimeException e) { // without all its transfers it must never count as done
-            write.fail(
-                    Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
+            write.fail(Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
         }
     }
 

@@ -61,15 +61,7 @@ final class MultiWorker implements WorkerConnector {
             statistics = statistics.plus(report.statistics());
         }
         return new WorkerReport(
-                sent,
-                renewed,
-                received,
-                failed,
-                abandoned,
-                reasons,
-                Set.of(),
-                statistics,
-                reports);
+                sent, renewed, received, failed, abandoned, reasons, Set.of(), statistics, reports);
     }
 
     /** True for the last completion of a request that several connectors send. */

@@ -173,8 +173,7 @@ final class RemoteKv {
             @Nullable Sequence sequence = receiving.remove(id);
             if (sequence != null) {
                 quarantine(id, sequence.giveUpBlocks());
-                ended.add(
-                        new Received(sequence, Outcome.QUARANTINED, reason(report, id)));
+                ended.add(new Received(sequence, Outcome.QUARANTINED, reason(report, id)));
             } else {
                 quarantine(id, endedWhileReceiving.remove(id));
             }
