@@ -52,7 +52,7 @@ final class ActiveReads {
                 }
             }
         } catch (RuntimeException e) { // a read without its transfers must never count as done
-            read.fail("could not start: " + e.getMessage());
+            read.fail(Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
         }
     }
 
@@ -66,10 +66,12 @@ final class ActiveReads {
         for (Iterator<ActiveTransfer<ReadOrder>> each = reads.iterator(); each.hasNext(); ) {
             ActiveTransfer<ReadOrder> read = each.next();
             if (read.failure() == null && nowNanos - read.startedNanos() >= timeoutNanos) {
-                read.fail("not done within " + Duration.ofNanos(timeoutNanos));
+                read.fail(
+                        Failure.Type.TRANSFER_FAILED,
+                        "not done within " + Duration.ofNanos(timeoutNanos));
             }
             boolean over = read.progress(statistics, nanoClock);
-            @Nullable String failure = read.failure();
+            @Nullable Failure failure = read.failure();
             if (failure != null) {
                 suspects.add(read.peer());
             }
@@ -89,7 +91,7 @@ final class ActiveReads {
     }
 
     /** A read has failed, and nothing touches its blocks any more. */
-    private void failed(ActiveTransfer<ReadOrder> read, String failure) {
+    private void failed(ActiveTransfer<ReadOrder> read, Failure failure) {
         statistics.failedTransfer();
         if (read.isLate()) {
             statistics.expiredRequest();
@@ -109,6 +111,7 @@ final class ActiveReads {
                     transport.notify(rank.peer(), completion(read));
                 } catch (TransportException | IllegalArgumentException e) {
                     statistics.failedNotification();
+                    outcomes.untold(read.order(), String.valueOf(e.getMessage()));
                 }
             }
         }

@@ -26,7 +26,7 @@ final class ActiveTransfer<O extends PeerOrder> {
     private final List<Leg> running = new ArrayList<>();
     private final List<Leg> ended = new ArrayList<>();
     private final List<LoadedEngine.SourceRank> told = new ArrayList<>();
-    private @Nullable String failure;
+    private @Nullable Failure failure;
     private boolean late;
     private boolean abandoned;
 
@@ -60,7 +60,7 @@ final class ActiveTransfer<O extends PeerOrder> {
     }
 
     /** Why it fails, or null as long as it does not. */
-    @Nullable String failure() {
+    @Nullable Failure failure() {
         return failure;
     }
 
@@ -70,9 +70,9 @@ final class ActiveTransfer<O extends PeerOrder> {
     }
 
     /** From now on it only waits for its transfers to let go of the blocks. */
-    void fail(String reason) {
+    void fail(Failure.Type type, String reason) {
         if (failure == null) {
-            failure = reason;
+            failure = new Failure(type, reason);
         }
     }
 
@@ -82,7 +82,9 @@ final class ActiveTransfer<O extends PeerOrder> {
             return true;
         }
         late |= failure == null;
-        fail("its time was over: the peer may not have held the blocks any more");
+        fail(
+                Failure.Type.TRANSFER_FAILED,
+                "its time was over: the peer may not have held the blocks any more");
         return false;
     }
 
@@ -127,7 +129,7 @@ final class ActiveTransfer<O extends PeerOrder> {
                     }
                 }
                 case TransferState.Failed failed -> {
-                    fail(failed.reason());
+                    fail(Failure.Type.TRANSFER_FAILED, failed.reason());
                     legs.remove();
                     ended.add(leg);
                 }

@@ -19,7 +19,7 @@ final class ActiveWrites {
         void failing(WriteOrder order, long nowNanos);
 
         /** It has failed, and nothing writes any more. */
-        void failed(WriteOrder order, String reason, long nowNanos);
+        void failed(WriteOrder order, Failure failure, long nowNanos);
     }
 
     private final Traffic.Parts parts;
@@ -45,7 +45,7 @@ final class ActiveWrites {
                 post(write, rank);
             }
         } catch (RuntimeException e) { // without all its transfers it must never count as done
-            write.fail("could not start: " + e.getMessage());
+            write.fail(Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
         }
     }
 
@@ -79,10 +79,12 @@ final class ActiveWrites {
         for (Iterator<ActiveTransfer<WriteOrder>> each = writes.iterator(); each.hasNext(); ) {
             ActiveTransfer<WriteOrder> write = each.next();
             if (write.failure() == null && nowNanos - write.startedNanos() >= timeoutNanos) {
-                write.fail("not done within " + Duration.ofNanos(timeoutNanos));
+                write.fail(
+                        Failure.Type.TRANSFER_FAILED,
+                        "not done within " + Duration.ofNanos(timeoutNanos));
             }
             boolean over = write.progress(parts.statistics(), parts.nanoClock());
-            @Nullable String failure = write.failure();
+            @Nullable Failure failure = write.failure();
             if (failure != null) {
                 suspects.add(write.peer());
             }

@@ -129,7 +129,7 @@ public record ConnectorConfig(
         private Duration leaseDuration = Duration.ofSeconds(30);
         private Duration handshakeTimeout = Duration.ofSeconds(5);
         private Duration readTimeout = Duration.ofMinutes(2);
-        private Duration pushTimeout = Duration.ofSeconds(480);
+        private Duration pushTimeout = Duration.ofMinutes(8);
         private Duration engineTtl = Duration.ofHours(1);
         private boolean skipReregistration;
 
@@ -214,7 +214,7 @@ public record ConnectorConfig(
             return this;
         }
 
-        /** Default: 480 s, as in vLLM. */
+        /** Default: 8 min, as in vLLM. */
         public Builder pushTimeout(Duration value) {
             pushTimeout = value;
             return this;

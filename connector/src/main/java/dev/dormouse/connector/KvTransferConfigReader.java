@@ -17,6 +17,7 @@ final class KvTransferConfigReader {
 
     private static final List<String> CONNECTORS =
             List.of(SleepSupport.NIXL, SleepSupport.PULL, SleepSupport.PUSH, SleepSupport.MULTI);
+    private static final String CONNECTOR = "kv_connector";
     private static final String EXTRA = "kv_connector_extra_config";
     private static final long MAX_PUSH_SECONDS = 3_600;
     private static final long MAX_SECONDS = Duration.ofDays(365).toSeconds();
@@ -43,17 +44,17 @@ final class KvTransferConfigReader {
             throw new ConnectorException(
                     "kv-transfer-config: must be a JSON object, but is " + json.getNodeType());
         }
-        if (!json.has("kv_connector")) {
-            throw new ConnectorException("kv-transfer-config: kv_connector is missing");
-        }
         this.json = json;
-        this.connector = connector(json.get("kv_connector"));
+        this.connector = json.has(CONNECTOR) ? connector(json.get(CONNECTOR)) : "";
     }
 
     KvTransferConfig read() {
         json.properties().forEach(entry -> top(entry.getKey(), entry.getValue()));
-        if (role == null) {
-            throw new ConnectorException("kv-transfer-config: kv_role is missing");
+        if (connector.isEmpty() || role == null) {
+            throw new ConnectorException(
+                    "kv-transfer-config: "
+                            + (connector.isEmpty() ? CONNECTOR : "kv_role")
+                            + " is missing");
         }
         if (isMulti()) {
             requireOneHolder();
@@ -99,7 +100,7 @@ final class KvTransferConfigReader {
 
     private void top(String key, JsonNode value) {
         switch (key) {
-            case "kv_connector" -> {}
+            case CONNECTOR -> {} // read first: it says what the others mean
             case "kv_role" -> role = role(value);
             case "engine_id" -> engineId = value.isNull() ? null : text(key, value);
             case "kv_buffer_device" -> {
@@ -213,9 +214,9 @@ final class KvTransferConfigReader {
     }
 
     private static String connector(JsonNode value) {
-        String name = text("kv_connector", value);
+        String name = text(CONNECTOR, value);
         if (!CONNECTORS.contains(name)) {
-            throw wrong("kv_connector", value, "one of " + String.join(", ", CONNECTORS));
+            throw wrong(CONNECTOR, value, "one of " + String.join(", ", CONNECTORS));
         }
         return name;
     }

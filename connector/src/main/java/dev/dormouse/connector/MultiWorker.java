@@ -49,6 +49,7 @@ final class MultiWorker implements WorkerConnector {
         Set<String> received = new HashSet<>();
         Set<String> failed = new HashSet<>();
         Set<String> abandoned = new HashSet<>();
+        Map<String, String> reasons = new HashMap<>();
         TransferStatistics statistics = TransferStatistics.NONE;
         for (WorkerReport report : reports) {
             report.finishedSending().stream().filter(this::isLast).forEach(sent::add);
@@ -56,10 +57,11 @@ final class MultiWorker implements WorkerConnector {
             received.addAll(report.finishedReceiving());
             failed.addAll(report.failedReceiving());
             abandoned.addAll(report.abandonedReceiving());
+            reasons.putAll(report.failureReasons());
             statistics = statistics.plus(report.statistics());
         }
         return new WorkerReport(
-                sent, renewed, received, failed, abandoned, Set.of(), statistics, reports);
+                sent, renewed, received, failed, abandoned, reasons, Set.of(), statistics, reports);
     }
 
     /** True for the last completion of a request that several connectors send. */

@@ -24,7 +24,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     private final Surroundings surroundings;
     private final AutoCloseable ownedThreads;
     private final StatisticsRecorder statistics = new StatisticsRecorder();
-    private final ReadOutcomes outcomes = new ReadOutcomes();
+    private final ReadOutcomes outcomes;
     private final Set<String> finishedSending = new HashSet<>();
     private final SendLedger ledger;
     private @Nullable Open open;
@@ -49,6 +49,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
             Surroundings surroundings,
             AutoCloseable ownedThreads) {
         this.config = config;
+        this.outcomes = new ReadOutcomes(new TransferFailureLog(config.engineId()));
         this.tpRank = tpRank;
         this.transport = transport;
         this.surroundings = surroundings;
@@ -125,7 +126,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
             String refusal = order.refusal();
             if (refusal != null) {
                 statistics.failedTransfer();
-                outcomes.failed(order, refusal);
+                outcomes.failed(order, setupFailed(refusal));
             } else if (!released) {
                 open.engines().submit(order, arrival(order, step, nowNanos), nowNanos);
             } else if (order.localBlocks().isEmpty()) { // the holder's lease will run out
@@ -133,7 +134,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
                 outcomes.done(order);
             } else {
                 statistics.failedTransfer();
-                outcomes.failed(order, "this engine's KV cache is released");
+                outcomes.failed(order, setupFailed("this engine's KV cache is released"));
             }
         }
         if (!released) {
@@ -223,6 +224,10 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
         } catch (Exception e) {
             throw new ConnectorException("close: " + e.getMessage(), e);
         }
+    }
+
+    private static Failure setupFailed(String reason) {
+        return new Failure(Failure.Type.TRANSFER_SETUP_FAILED, reason);
     }
 
     /** When an order's request came, on this rank's clock. */

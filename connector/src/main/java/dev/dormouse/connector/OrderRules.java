@@ -33,7 +33,7 @@ interface OrderRules {
     Next next(WaitingOrder waiting, RemoteEngine peer, long nowNanos);
 
     /** An order that has not begun ended, and will not. */
-    void ended(PeerOrder order, String reason);
+    void ended(PeerOrder order, Failure failure);
 
     /** Forgets what is too old to matter. */
     void forget(long nowNanos);

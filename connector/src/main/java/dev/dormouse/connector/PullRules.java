@@ -40,7 +40,9 @@ final class PullRules implements OrderRules {
             spent.add(remote, nowNanos);
             Notification.Completion notNeeded =
                     new Notification.Completion(remote.requestId(), usable.mapping().consumers());
-            messenger.send(peer, usable, notNeeded.encode(), nowNanos);
+            if (!messenger.sendToAll(peer, usable, notNeeded.encode(), nowNanos)) {
+                outcomes.untold(order, "not all ranks took the message");
+            }
             outcomes.done(order);
             return Next.BEGUN;
         }
@@ -74,12 +76,12 @@ final class PullRules implements OrderRules {
     }
 
     @Override
-    public void ended(PeerOrder order, String reason) {
+    public void ended(PeerOrder order, Failure failure) {
         ReadOrder read = (ReadOrder) order;
         if (read.isNotice()) { // a notice that cannot be given fails nothing
             outcomes.done(read);
         } else {
-            outcomes.failed(read, reason);
+            outcomes.failed(read, failure);
         }
     }
 

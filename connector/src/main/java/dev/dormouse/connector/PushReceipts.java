@@ -38,7 +38,7 @@ final class PushReceipts {
         private final RegistrationIdentity identity;
         private final long deadlineNanos;
         private final Map<String, RankState> ranks = new HashMap<>();
-        private @Nullable String failure;
+        private @Nullable Failure failure;
         private boolean abandoned;
         private long toldNanos;
         private long writingNanos;
@@ -144,7 +144,7 @@ final class PushReceipts {
                     && (!receipt.holder.isConnected() || isHolderAnother(receipt))) {
                 fail(receipt, "the holder was lost, or let go of its KV cache");
             }
-            @Nullable String failure = receipt.failure;
+            @Nullable Failure failure = receipt.failure;
             if (failure != null) {
                 if (isClear(receipt, nowNanos)) {
                     end(receipt, failure);
@@ -177,12 +177,12 @@ final class PushReceipts {
     }
 
     private void fail(Receipt receipt, String reason) {
-        receipt.failure = reason;
+        receipt.failure = new Failure(Failure.Type.TRANSFER_FAILED, reason);
         receipt.toldNanos = Long.MIN_VALUE;
         statistics.failedTransfer();
     }
 
-    private void end(Receipt receipt, String failure) {
+    private void end(Receipt receipt, Failure failure) {
         if (receipt.abandoned) {
             outcomes.letGo(receipt.order);
         } else {
@@ -191,7 +191,7 @@ final class PushReceipts {
     }
 
     /** It has failed, but may still be written: the holder is asked to leave it. */
-    private void await(Receipt receipt, String failure, long nowNanos) {
+    private void await(Receipt receipt, Failure failure, long nowNanos) {
         if (!receipt.abandoned) {
             receipt.abandoned = true;
             outcomes.abandoned(receipt.order, failure);

@@ -117,11 +117,18 @@ final class PushReceiver {
     }
 
     /** A registration ended before it was sent. */
-    void ended(ReadOrder order, String reason) {
+    void ended(ReadOrder order, Failure failure) {
         if (order.isNotice()) {
             parts.outcomes().done(order);
         } else {
-            parts.outcomes().failed(order, reason);
+            parts.outcomes()
+                    .failed(
+                            order,
+                            failure.type() == Failure.Type.HANDSHAKE_FAILED
+                                    ? new Failure(
+                                            Failure.Type.PUSH_REG_HANDSHAKE_FAILED,
+                                            failure.reason())
+                                    : failure);
         }
     }
 

@@ -40,6 +40,7 @@ final class PushSender implements ActiveWrites.Ends {
     private final RemoteEngines engines;
     private final PushMatches matches;
     private final ActiveWrites writes;
+    private final TransferFailureLog log;
 
     /** By the other engine's request: what it is told once it can be. */
     private final LinkedHashMap<RemoteSource.Key, Unsaid> unsaid = new LinkedHashMap<>();
@@ -52,6 +53,7 @@ final class PushSender implements ActiveWrites.Ends {
         this.engines = engines;
         this.matches = new PushMatches(parts.config().pushTimeout().toNanos());
         this.writes = new ActiveWrites(parts, this);
+        this.log = new TransferFailureLog(parts.config().engineId());
     }
 
     void start(ConnectorStep step, long nowNanos) {
@@ -160,8 +162,13 @@ final class PushSender implements ActiveWrites.Ends {
     }
 
     /** A write ended before it began; its lease frees the blocks. */
-    void ended(WriteOrder order, String reason, long nowNanos) {
-        giveUp(order.remote(), reason, nowNanos);
+    void ended(WriteOrder order, Failure failure, long nowNanos) {
+        log.request(
+                failure.type() == Failure.Type.HANDSHAKE_FAILED
+                        ? new Failure(Failure.Type.PUSH_HANDSHAKE_FAILED, failure.reason())
+                        : failure,
+                order);
+        end(order.remote(), nowNanos);
     }
 
     @Override
@@ -176,8 +183,9 @@ final class PushSender implements ActiveWrites.Ends {
     }
 
     @Override
-    public void failed(WriteOrder order, String reason, long nowNanos) {
-        giveUp(order.remote(), reason, nowNanos);
+    public void failed(WriteOrder order, Failure failure, long nowNanos) {
+        log.request(failure, order);
+        end(order.remote(), nowNanos);
     }
 
     List<LoadedEngine> progress(long nowNanos) {
@@ -220,6 +228,10 @@ final class PushSender implements ActiveWrites.Ends {
                 reason,
                 Excerpt.of(decoder.engineId()),
                 Excerpt.of(decoder.requestId()));
+        end(decoder, nowNanos);
+    }
+
+    private void end(RemoteSource decoder, long nowNanos) {
         matches.close(decoder, nowNanos);
         tell(decoder, true, nowNanos);
     }

@@ -118,10 +118,10 @@ final class PushWorker extends NixlWorker {
         }
 
         @Override
-        public void ended(PeerOrder order, String reason) {
+        public void ended(PeerOrder order, Failure failure) {
             switch (order) {
-                case ReadOrder read -> receiver().ended(read, reason);
-                case WriteOrder write -> sender().ended(write, reason, nanoClock.getAsLong());
+                case ReadOrder read -> receiver().ended(read, failure);
+                case WriteOrder write -> sender().ended(write, failure, nanoClock.getAsLong());
             }
         }
 

@@ -19,6 +19,7 @@ public final class RankReports {
     private final Map<String, BitSet> sending = new HashMap<>();
     private final Map<String, BitSet> receiving = new HashMap<>();
     private final Map<String, BitSet> revoking = new HashMap<>();
+    private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> failed = new HashSet<>();
     private final Map<String, double[]> renewed = new HashMap<>();
     private final List<RankReports> children = new ArrayList<>();
@@ -51,6 +52,7 @@ public final class RankReports {
         for (int rank = 0; rank < ranks; rank++) {
             WorkerReport report = reports.get(rank);
             failed.addAll(report.failedReceiving());
+            report.failureReasons().forEach(reasons::putIfAbsent);
             count(report.finishedSending(), rank, sending, sent);
             count(report.finishedReceiving(), rank, receiving, received);
             count(report.revoked(), rank, revoking, revoked);
@@ -62,6 +64,9 @@ public final class RankReports {
         failedNow.retainAll(received);
         failed.removeAll(received);
         abandoned.removeAll(received);
+        Map<String, String> reasonsNow = new HashMap<>(reasons);
+        reasonsNow.keySet().removeIf(id -> !failedNow.contains(id) && !abandoned.contains(id));
+        reasons.keySet().removeAll(received);
         renewed.keySet().removeAll(sent);
         renewals.keySet().removeAll(sent);
         return new WorkerReport(
@@ -70,6 +75,7 @@ public final class RankReports {
                 received,
                 failedNow,
                 abandoned,
+                reasonsNow,
                 revoked,
                 statistics,
                 mergeChildren(reports));

@@ -1,16 +1,22 @@
 package dev.dormouse.connector;
 
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 /** The reads that ended since the last report. */
 final class ReadOutcomes {
-    private static final System.Logger LOG = System.getLogger("dormouse.connector");
-
+    private final TransferFailureLog log;
     private final Set<String> finished = new HashSet<>();
     private final Set<String> failed = new HashSet<>();
     private final Set<String> abandoned = new HashSet<>();
+    private final Map<String, String> reasons = new HashMap<>();
+
+    ReadOutcomes(TransferFailureLog log) {
+        this.log = log;
+    }
 
     void done(ReadOrder order) {
         if (order.awaited()) {
@@ -19,16 +25,29 @@ final class ReadOutcomes {
     }
 
     /** It has failed, but a transfer may still touch its blocks; {@link #letGo} comes later. */
-    void abandoned(ReadOrder order, String reason) {
-        log(order, reason + "; a transfer may still write its blocks");
+    void abandoned(ReadOrder order, Failure failure) {
+        log.request(
+                new Failure(
+                        failure.type(),
+                        failure.reason() + "; a transfer may still write its blocks"),
+                order);
         if (order.awaited()) {
             abandoned.add(order.requestId());
+            reasons.put(order.requestId(), failure.reason());
         }
     }
 
-    void failed(ReadOrder order, String reason) {
-        log(order, reason);
+    void failed(ReadOrder order, Failure failure) {
+        log.request(failure, order);
         letGo(order);
+        if (order.awaited()) {
+            reasons.put(order.requestId(), failure.reason());
+        }
+    }
+
+    /** The holder could not be told that its blocks are not needed any more; its lease will end. */
+    void untold(ReadOrder order, String reason) {
+        log.request(new Failure(Failure.Type.NOTIFICATION_FAILED, reason), order);
     }
 
     /** What was abandoned has ended. */
@@ -38,23 +57,6 @@ final class ReadOutcomes {
             finished.add(order.requestId());
             failed.add(order.requestId());
         }
-    }
-
-    private static void log(ReadOrder order, String reason) {
-        RemoteSource remote = order.remote();
-        LOG.log(
-                System.Logger.Level.WARNING,
-                "KV read failed: {0}; request={1} remoteEngine={2} remoteRequest={3}"
-                        + " address={4}:{5} epoch={6} localBlocks={7} remoteBlocks={8}",
-                reason,
-                order.requestId(),
-                Excerpt.of(remote.engineId()),
-                Excerpt.of(remote.requestId()),
-                remote.host(),
-                Integer.toString(remote.port()),
-                String.valueOf(remote.epoch()),
-                order.localBlocks().size(),
-                order.remoteBlocks().size());
     }
 
     /** A report of these outcomes, which are forgotten then. */
@@ -70,8 +72,11 @@ final class ReadOutcomes {
                         finished,
                         failed,
                         abandoned,
+                        reasons,
                         revoked,
-                        statistics);
+                        statistics,
+                        List.of());
+        reasons.clear();
         abandoned.clear();
         finished.clear();
         failed.clear();

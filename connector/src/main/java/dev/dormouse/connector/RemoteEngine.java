@@ -17,6 +17,7 @@ final class RemoteEngine {
     private static final int MAX_RETIRED = 16;
 
     private final String engineId;
+    private final SideChannelAddress address;
     private final BackOff backOff = new BackOff();
     private final Deque<String> retired = new ArrayDeque<>();
 
@@ -38,13 +39,19 @@ final class RemoteEngine {
     private boolean invalid;
     private @Nullable RegistrationIdentity invalidated;
 
-    RemoteEngine(String engineId, long nowNanos) {
+    RemoteEngine(String engineId, SideChannelAddress address, long nowNanos) {
         this.engineId = engineId;
+        this.address = address;
         this.lastUsedNanos = nowNanos;
     }
 
     String engineId() {
         return engineId;
+    }
+
+    /** Where it is asked. */
+    SideChannelAddress address() {
+        return address;
     }
 
     /** What reads may go through now, or null. */

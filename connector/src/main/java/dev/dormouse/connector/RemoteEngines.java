@@ -55,7 +55,7 @@ final class RemoteEngines {
         this.config = config;
         this.rules = rules;
         this.messenger = messenger;
-        this.ends = new OrderEnds(rules, statistics);
+        this.ends = new OrderEnds(rules, statistics, new TransferFailureLog(config.engineId()));
         this.asker = new PeerAsker(config, handshakes, loader, ends, statistics);
         this.patienceNanos = config.handshakeTimeout().plus(config.readTimeout()).toNanos();
     }
@@ -165,7 +165,7 @@ final class RemoteEngines {
         for (RemoteEngine engine : engines.values()) {
             for (WaitingOrder waiting : List.copyOf(engine.waiting)) {
                 if (waiting.order().requestId().equals(requestId)) {
-                    ends.end(engine, waiting, reason);
+                    ends.withdraw(engine, waiting, reason);
                 }
             }
         }
@@ -297,10 +297,11 @@ final class RemoteEngines {
     }
 
     private RemoteEngine use(String engineId, String host, int port, long nowNanos) {
+        SideChannelAddress address = new SideChannelAddress(host, port);
         RemoteEngine engine =
                 engines.computeIfAbsent(
-                        new Key(engineId, new SideChannelAddress(host, port)),
-                        _ -> new RemoteEngine(engineId, nowNanos));
+                        new Key(engineId, address),
+                        _ -> new RemoteEngine(engineId, address, nowNanos));
         engine.lastUsedNanos = nowNanos;
         return engine;
     }

@@ -18,6 +18,8 @@ import java.util.Set;
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable
  * @param abandonedReceiving requests whose read has failed, while a transfer may still write their
  *     blocks: they appear in {@code finishedReceiving} once none can
+ * @param failureReasons why reads of {@code failedReceiving} and {@code abandonedReceiving} failed,
+ *     for their clients; may lack some
  * @param revoked {@linkplain Revocation#id() revocations} that are obeyed: nothing reads or will
  *     read through what they name
  * @param statistics counts and samples since the last report
@@ -29,6 +31,7 @@ public record WorkerReport(
         Set<String> finishedReceiving,
         Set<String> failedReceiving,
         Set<String> abandonedReceiving,
+        Map<String, String> failureReasons,
         Set<String> revoked,
         TransferStatistics statistics,
         List<WorkerReport> children) {
@@ -44,12 +47,13 @@ public record WorkerReport(
                 finishedReceiving,
                 failedReceiving,
                 Set.of(),
+                Map.of(),
                 Set.of(),
                 statistics,
                 List.of());
     }
 
-    /** A report of one connector. */
+    /** A report of one connector, which gives no reasons. */
     public WorkerReport(
             Set<String> finishedSending,
             Map<String, Double> renewedSending,
@@ -64,6 +68,7 @@ public record WorkerReport(
                 finishedReceiving,
                 failedReceiving,
                 abandonedReceiving,
+                Map.of(),
                 revoked,
                 statistics,
                 List.of());
@@ -76,6 +81,7 @@ public record WorkerReport(
         finishedReceiving = copy(finishedReceiving);
         failedReceiving = copy(failedReceiving);
         abandonedReceiving = copy(abandonedReceiving);
+        failureReasons = Map.copyOf(failureReasons);
         revoked = copy(revoked);
         children = List.copyOf(children);
     }

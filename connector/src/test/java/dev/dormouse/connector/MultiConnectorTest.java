@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -139,8 +140,7 @@ final class MultiConnectorTest {
         halves.get(2).writes = "b";
         HandOver handOver = multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8);
         assertThat(handOver.holdBlocks()).isFalse();
-        assertThat(handOver.params()).isNotNull();
-        assertThat(handOver.params().toJson().properties()).hasSize(2);
+        assertThat(Objects.requireNonNull(handOver.params()).toJson().properties()).hasSize(2);
         halves.get(1).writes = "b";
         assertThatExceptionOfType(ConnectorException.class)
                 .isThrownBy(() -> multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8))

@@ -19,8 +19,8 @@ final class PushSleepTest {
     private static final int[] D_BLOCKS = {4, 5};
 
     private ModelWorld world = new ModelWorld();
-    private ModelEngine p;
-    private ModelEngine d;
+    private ModelEngine p = world.start(world.pushConfig("P"));
+    private ModelEngine d = world.start(world.pushConfig("D"));
     private int requests;
 
     private void start(Addressing addressing) {
@@ -193,6 +193,28 @@ final class PushSleepTest {
         world.settle();
         assertThat(d.failed()).containsExactly("d9");
         assertThat(p.rank().transport().writesPosted()).isZero();
+    }
+
+    /** Even if whoever waits does not notice. */
+    @ParameterizedTest
+    @EnumSource
+    void aHolderForgetsInItsSleepWhatItHeld(Addressing addressing) {
+        start(addressing);
+        p.prefill("p9", TOKENS, P_BLOCKS, 1);
+        world.tick();
+        p.sleep();
+        p.wake();
+        d.fill(D_BLOCKS, 7);
+        RemotePeer peer = d.rank().transport().load(metadata(p));
+        d.rank()
+                .transport()
+                .notify(
+                        peer,
+                        PushRegistrations.of(d, "d9", p, "p9", D_BLOCKS, true, world).encode());
+        peer.close();
+        world.settle();
+        assertThat(p.rank().transport().writesPosted()).isZero();
+        assertThat(d.holds(D_BLOCKS, 7)).isTrue();
     }
 
     @ParameterizedTest

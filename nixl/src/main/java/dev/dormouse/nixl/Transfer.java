@@ -147,9 +147,15 @@ public final class Transfer extends NixlObject {
         return operation + " transfer of " + totalBytes + " bytes with " + peer.name();
     }
 
-    /** Frees it whatever its state; for the agent's end, which stops all transports right after. */
+    /**
+     * For the agent's end. A transfer in progress is left to NIXL's end, and its handle with it:
+     * UCX completes a request while it stops, also one that was freed before, and crashes.
+     */
     @Override
     void free() {
+        if (state != null && !poll().isTerminal()) {
+            return;
+        }
         if (!agent.transfers.release(request)) {
             throw new NixlException(
                     "release transfer", agent.name(), peer.name(), this + " is held by NIXL");

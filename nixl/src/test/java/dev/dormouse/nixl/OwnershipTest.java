@@ -8,6 +8,7 @@ import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -90,6 +91,29 @@ class OwnershipTest {
                 .isInstanceOf(IllegalStateException.class);
         assertThatThrownBy(agent::localMetadata).isInstanceOf(IllegalStateException.class);
         Libc.unmap(region.memory);
+    }
+
+    @Test
+    void anAgentMayEndUnderItsWrites() {
+        Map<String, String> tcp = Map.of("engine_config", "TLS=tcp");
+        int[] many = IntStream.range(0, 4_096).map(i -> i * 7 % 16).toArray();
+        try (PeerProcess target = PeerProcess.start("target", Map.of("UCX_TLS", "tcp"))) {
+            for (int round = 0; round < 20; round++) {
+                NixlAgent writer = NixlAgent.create(NixlAgentConfig.builder("w" + round).build());
+                writer.createBackend("UCX", tcp);
+                Region source = new Region(writer, 1 << 20);
+                LocalList from = writer.prepare(source.blocks(1 << 16, 16));
+                RemoteAgent remote = writer.load(target.askBytes("metadata"));
+                RemoteList to = remote.prepare(target.blocks(1 << 16, 16, 0));
+                Transfers.run(writer.createTransfer(TransferOperation.WRITE, from, ALL, to, ALL));
+                Transfer write =
+                        writer.createTransfer(TransferOperation.WRITE, from, many, to, many);
+                write.post(); // connected now, and so on its way
+                writer.close();
+                Libc.unmap(source.memory);
+            }
+            assertThat(target.ask("fill 1")).isEqualTo("ok");
+        }
     }
 
     @Test

@@ -49,8 +49,7 @@ record EngineSpec(
                         kvHeads,
                         ChainModel.HEAD_DIMENSION,
                         ChainModel.LAYERS);
-        return ConnectorConfig.builder(
-                        push ? factors.pushed() : factors, engine.blockTokens())
+        return ConnectorConfig.builder(push ? factors.pushed() : factors, engine.blockTokens())
                 .engineId(name)
                 .instanceId(name + "-start-" + start)
                 .bindHost(address.host())

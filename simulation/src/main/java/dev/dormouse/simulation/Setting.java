@@ -54,7 +54,8 @@ record Setting(
         }
         // A holder's blocks may be shorter where the readers have at least as many ranks.
         boolean push = random.nextInt(4) == 0;
-        int prefillBlock = !push && largestPrefill <= smallestDecode && random.nextInt(4) == 0 ? 2 : 4;
+        int prefillBlock =
+                !push && largestPrefill <= smallestDecode && random.nextInt(4) == 0 ? 2 : 4;
         List<EngineSpec> engines = new ArrayList<>();
         for (int i = 0; i < sizes.size(); i++) {
             boolean prefill = i < prefills;

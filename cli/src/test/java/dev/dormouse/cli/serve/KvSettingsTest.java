@@ -8,6 +8,7 @@ import dev.dormouse.connector.CompatibilityFactors;
 import dev.dormouse.connector.ConnectorConfig;
 import dev.dormouse.connector.ConnectorException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
@@ -78,6 +79,28 @@ final class KvSettingsTest {
         assertThat(config.sideChannelPort()).isEqualTo(5602);
         assertThat(config.peers())
                 .hasToString("peers=[192.0.2.0/24, *.local] ports=5600-5700 maxBlocks=88");
+    }
+
+    @Test
+    void eachOfSeveralConnectorsHasItsOwnModeAndPort() {
+        List<KvSettings> connectors =
+                parse(
+                                """
+                                --kv-transfer-config={"kv_connector": "MultiConnector",
+                                  "kv_role": "kv_consumer", "kv_connector_extra_config":
+                                    {"connectors": [{"kv_connector": "NixlConnector"},
+                                                    {"kv_connector": "NixlPushConnector"}]}}
+                                """,
+                                "--side-channel-port=7000")
+                        .connectors();
+        assertThat(connectors).extracting(KvSettings::isPush).containsExactly(false, true);
+        ConnectorConfig pull = connectors.get(0).connector(FACTORS, 16).build();
+        ConnectorConfig push = connectors.get(1).connector(FACTORS, 16).build();
+        assertThat(pull.sideChannelPort()).isEqualTo(7_000);
+        assertThat(push.sideChannelPort()).isEqualTo(7_001);
+        assertThat(pull.factors().transferMode()).isEqualTo("pull");
+        assertThat(push.factors().transferMode()).isEqualTo("push");
+        assertThat(push.engineId()).isNotEqualTo(pull.engineId());
     }
 
     @Test

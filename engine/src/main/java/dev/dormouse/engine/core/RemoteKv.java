@@ -55,8 +55,12 @@ final class RemoteKv {
         QUARANTINED
     }
 
-    /** A read that ended, as far as its sequence is concerned. */
-    record Received(Sequence sequence, Outcome outcome) {}
+    /**
+     * A read that ended, as far as its sequence is concerned.
+     *
+     * @param reason why it failed, for the client; empty if it did not, or nobody knows
+     */
+    record Received(Sequence sequence, Outcome outcome, String reason) {}
 
     /** The engine's ids of what keeps it from being {@linkplain #isQuiet() quiet}. */
     List<String> pendingIds() {
@@ -169,7 +173,7 @@ final class RemoteKv {
             @Nullable Sequence sequence = receiving.remove(id);
             if (sequence != null) {
                 quarantine(id, sequence.giveUpBlocks());
-                ended.add(new Received(sequence, Outcome.QUARANTINED));
+                ended.add(new Received(sequence, Outcome.QUARANTINED, reason(report, id)));
             } else {
                 quarantine(id, endedWhileReceiving.remove(id));
             }
@@ -178,7 +182,11 @@ final class RemoteKv {
             @Nullable Sequence sequence = receiving.remove(id);
             if (sequence != null) {
                 boolean failed = report.failedReceiving().contains(id);
-                ended.add(new Received(sequence, failed ? Outcome.FAILED : Outcome.USABLE));
+                ended.add(
+                        new Received(
+                                sequence,
+                                failed ? Outcome.FAILED : Outcome.USABLE,
+                                reason(report, id)));
             } else if (quarantined.containsKey(id)) {
                 free(quarantined.remove(id), id, "quarantined");
             } else {
@@ -186,6 +194,10 @@ final class RemoteKv {
             }
         }
         return ended;
+    }
+
+    private static String reason(WorkerReport report, String id) {
+        return report.failureReasons().getOrDefault(id, "");
     }
 
     private void quarantine(String id, @Nullable BlockTable table) {

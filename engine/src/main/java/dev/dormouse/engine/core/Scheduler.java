@@ -178,24 +178,25 @@ final class Scheduler {
                 }
                 case FAILED -> {
                     run(sequence);
-                    failUnlessRecomputed(sequence);
+                    failUnlessRecomputed(sequence, received.reason());
                 }
                 case QUARANTINED -> {
                     sequence.forbidRemoteRead();
                     sequence.become(Sequence.Status.WAITING);
                     waiting.addFirst(sequence);
-                    failUnlessRecomputed(sequence);
+                    failUnlessRecomputed(sequence, received.reason());
                 }
             }
         }
     }
 
-    private void failUnlessRecomputed(Sequence sequence) {
+    private void failUnlessRecomputed(Sequence sequence, String reason) {
         if (!config.recomputeFailedLoads()) {
             fail(
                     sequence,
                     FailureKind.KV_TRANSFER_FAILED,
-                    "the KV cache of the prompt could not be read from the prefill engine");
+                    "the KV cache of the prompt could not be read from the prefill engine"
+                            + (reason.isEmpty() ? "" : ": " + reason));
         }
     }
 

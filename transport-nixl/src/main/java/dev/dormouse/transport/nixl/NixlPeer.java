@@ -5,6 +5,9 @@ import dev.dormouse.transport.RemotePeer;
 
 /** A remote agent of NIXL's. Once closed, it is NIXL's to keep or to drop, and nobody's to use. */
 final class NixlPeer implements RemotePeer {
+    /** A few hundred bytes per registered range are usual; hostile metadata are not kept. */
+    private static final int MAX_PARKED_BYTES = 1 << 16;
+
     private final RemoteAgent agent;
     private final byte[] metadata;
     private final ParkedPeers parked;
@@ -52,17 +55,18 @@ final class NixlPeer implements RemotePeer {
         NixlTransport.translated(
                 () -> {
                     agent.requireUnused("close");
-                    closed = true;
                     if (isUsableAgain()) {
+                        closed = true;
                         parked.park(agent, metadata);
                     } else {
                         agent.close();
+                        closed = true;
                     }
                     return null;
                 });
     }
 
     private boolean isUsableAgain() {
-        return agent.isOpen() && !agent.isLost();
+        return agent.isOpen() && !agent.isLost() && metadata.length <= MAX_PARKED_BYTES;
     }
 }

@@ -243,6 +243,7 @@ public final class NixlTransport implements KvTransport {
             LockSupport.parkNanos(PROGRESS_DELAY.toNanos());
         }
         unreleased.clear();
+        parked.forget();
         translated(
                 () -> {
                     agent.close();

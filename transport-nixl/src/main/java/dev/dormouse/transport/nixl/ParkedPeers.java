@@ -49,6 +49,11 @@ final class ParkedPeers {
         return parked.remove(ByteBuffer.wrap(metadata));
     }
 
+    /** After NIXL has dropped everything. */
+    void forget() {
+        parked.clear();
+    }
+
     /** Drops the peer of that name; false if none is here. */
     boolean drop(String agentName) {
         for (Iterator<RemoteAgent> each = parked.values().iterator(); each.hasNext(); ) {

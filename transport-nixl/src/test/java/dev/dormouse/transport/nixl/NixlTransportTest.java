@@ -103,6 +103,9 @@ final class NixlTransportTest {
         closed.close();
         assertThat(again.isConnected()).isTrue();
         use(again);
+        byte[] metadata = owner.metadata();
+        reader.close();
+        assertThatIllegalStateException().isThrownBy(() -> reader.load(metadata));
     }
 
     @Test

@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  * memory goes whenever the test wants, and its reads go wherever they are sent.
  */
 final class RawNode {
-    static final int BLOCKS = 1024;
+    static final int BLOCKS = 512;
 
     private static final int BLOCK_BYTES = 16 << 10;
     private static final long REGION_BYTES = (long) BLOCKS * BLOCK_BYTES;
@@ -40,7 +40,7 @@ final class RawNode {
 
     /** All blocks, no two that are neighbours in memory one behind the other: NIXL merges those. */
     private static final int[] ALL =
-            IntStream.range(0, BLOCKS).map(i -> i * 511 % BLOCKS).toArray();
+            IntStream.range(0, BLOCKS).map(i -> i * 255 % BLOCKS).toArray();
 
     /** How a read ended. */
     private enum Outcome {
