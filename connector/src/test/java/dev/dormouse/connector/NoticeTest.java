@@ -34,8 +34,7 @@ final class NoticeTest {
     @Test
     void aRequestThatWasReadOrdersNoNoticeWhenItEnds() {
         for (FinishKind kind : FinishKind.values()) {
-            ConnectorRequest request =
-                    new ConnectorRequest("d" + kind, 10, Params.remote(_ -> {}));
+            ConnectorRequest request = new ConnectorRequest("d" + kind, 10, Params.remote(_ -> {}));
             scheduler.onArrival(request);
             scheduler.onAllocated(request, new int[] {1, 2, 3}, 0, 10);
             assertThat(scheduler.step().reads())

@@ -165,14 +165,14 @@ final class Sequence {
 
     /**
      * Its read ended well. The prompt's last token stays to be computed, since its logits choose
-     * the first token of the output. What was cached counts as it did where the prompt was computed.
+     * the first token of the output. What was cached counts as it did where the prompt was
+     * computed.
      */
     void received() {
         KvTransferParams params = connectorRequest.params();
         if (params != null) {
             cachedPromptTokens =
-                    Math.min(
-                            params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
+                    Math.min(params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
         }
         provided = computed + externalTokens;
         computed = Math.min(provided, length - 1);
