@@ -157,7 +157,10 @@ final class RemoteKv {
         } else {
             blocks.free(sequence.blocks());
         }
-        return handOver.params();
+        KvTransferParams params = handOver.params();
+        return params != null && params.remotePrefill()
+                ? params.withPrefillCachedTokens(sequence.cachedPromptTokens())
+                : params;
     }
 
     /** Frees what the report releases, and tells which reads ended. */

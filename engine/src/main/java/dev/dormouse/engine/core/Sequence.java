@@ -142,6 +142,11 @@ final class Sequence {
         mayReadRemote = false;
     }
 
+    /** Prompt tokens that did not have to be computed for it, as its usage tells. */
+    int cachedPromptTokens() {
+        return cachedPromptTokens;
+    }
+
     /** Whether it had blocks before. */
     boolean wasAdmitted() {
         return admitted;
@@ -160,9 +165,15 @@ final class Sequence {
 
     /**
      * Its read ended well. The prompt's last token stays to be computed, since its logits choose
-     * the first token of the output.
+     * the first token of the output. What was cached counts as it did where the prompt was
+     * computed.
      */
     void received() {
+        KvTransferParams params = connectorRequest.params();
+        if (params != null) {
+            cachedPromptTokens =
+                    Math.min(params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
+        }
         provided = computed + externalTokens;
         computed = Math.min(provided, length - 1);
     }

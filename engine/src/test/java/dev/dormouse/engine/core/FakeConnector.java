@@ -211,6 +211,7 @@ final class FakeConnector {
                     KvTransferParams.of(
                             JsonNodeFactory.instance
                                     .objectNode()
+                                    .put("do_remote_prefill", true)
                                     .put("remote_request_id", request.id())));
         }
 
