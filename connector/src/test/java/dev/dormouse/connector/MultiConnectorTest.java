@@ -71,6 +71,12 @@ final class MultiConnectorTest {
         }
 
         @Override
+        public boolean endHold(String requestId) {
+            calls.add("end " + requestId);
+            return holds;
+        }
+
+        @Override
         public void publish(List<RankPayload> payloads) {}
 
         @Override
