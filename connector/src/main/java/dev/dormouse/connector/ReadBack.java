@@ -13,10 +13,10 @@ import java.time.Duration;
  *     kv_recompute_threshold}
  */
 public record ReadBack(Duration holdDuration, int recomputeThreshold) {
+    private static final Duration MAX_HOLD = Duration.ofDays(1);
+
     /** vLLM's defaults. */
     public static final ReadBack DEFAULT = new ReadBack(Duration.ofSeconds(480), 64);
-
-    private static final Duration MAX_HOLD = Duration.ofDays(1);
 
     /**
      * Checks ranges.

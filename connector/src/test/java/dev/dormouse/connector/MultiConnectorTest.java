@@ -122,6 +122,15 @@ final class MultiConnectorTest {
     private final SchedulerConnector multi = MultiConnector.scheduler(List.copyOf(halves));
 
     @Test
+    void theOneThatHoldsARequestForTheNextTurnEndsIt() {
+        assertThat(multi.endHold("r")).isFalse();
+        halves.get(1).holds = true;
+        assertThat(multi.endHold("r")).isTrue();
+        assertThat(halves.get(0).calls).containsExactly("end r", "end r");
+        assertThat(halves.get(2).calls).containsExactly("end r");
+    }
+
+    @Test
     void allAreAskedAndTheFirstThatHasSomethingLoads() {
         halves.get(1).offers = 4;
         halves.get(2).offers = 8;
