@@ -25,12 +25,12 @@ final class Readings {
     @Nullable Reading of(ConnectorRequest request) {
         KvTransferParams params = request.params();
         String id = request.id();
-        if (params == null || unreadable.contains(id) || !asksForRead(params)) {
-            return null;
-        }
         Reading known = readings.get(id);
         if (known != null) {
             return known;
+        }
+        if (params == null || unreadable.contains(id) || !asksForRead(params)) {
+            return null;
         }
         String mode = params.transferMode();
         if (mode != null && !mode.equals(config.factors().transferMode())) {
