@@ -96,9 +96,7 @@ final class HeldRequests {
         if (endedEarly.contains(requestId)) {
             return true;
         }
-        if (hold == null
-                || nowNanos - hold.promisedNanos() < 0
-                || !book.endUnclaimed(requestId)) {
+        if (hold == null || nowNanos - hold.promisedNanos() < 0 || !book.endUnclaimed(requestId)) {
             return false;
         }
         return endedEarly.add(requestId);

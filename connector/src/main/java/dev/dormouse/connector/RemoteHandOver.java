@@ -13,8 +13,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What {@code kv_transfer_params} of a finished request say, of a prefill or of what a decode
- * engine holds for a next turn, read and written. The keys are vLLM's; {@code remote_registration_epoch} and {@code remote_instance_id} are this product's. The
- * epoch is written under both of its names and read from either.
+ * engine holds for a next turn, read and written. The keys are vLLM's; {@code
+ * remote_registration_epoch} and {@code remote_instance_id} are this product's. The epoch is
+ * written under both of its names and read from either.
  *
  * @param source where the blocks are
  * @param blocks the holder's blocks of the prompt, and of the output that it holds, in order
@@ -108,8 +109,7 @@ record RemoteHandOver(
         return write(transferMode, false, expirySeconds);
     }
 
-    private KvTransferParams write(
-            String transferMode, boolean prefilled, double expirySeconds) {
+    private KvTransferParams write(String transferMode, boolean prefilled, double expirySeconds) {
         ObjectNode json = JsonNodeFactory.instance.objectNode();
         json.put("do_remote_prefill", prefilled);
         json.put("do_remote_decode", !prefilled);
@@ -124,9 +124,7 @@ record RemoteHandOver(
         json.put("pp_size", source.ppSize());
         json.put(TOKENS, tokens);
         if (transferMode.equals(CompatibilityFactors.PULL)) { // as in vLLM
-            json.set(
-                    EXPIRY,
-                    prefilled ? json.nullNode() : json.numberNode(expirySeconds));
+            json.set(EXPIRY, prefilled ? json.nullNode() : json.numberNode(expirySeconds));
             json.put(GENERATION, source.epoch());
         }
         json.put(EPOCH, source.epoch());

@@ -204,7 +204,9 @@ final class ModelEngine {
         return request;
     }
 
-    /** Admits a request, and orders its read if there is one; answers how many tokens that reads. */
+    /**
+     * Admits a request, and orders its read if there is one; answers how many tokens that reads.
+     */
     int admit(ConnectorRequest request, int[] blocks, int localTokens) {
         scheduler.onArrival(request);
         int external = scheduler.externalTokens(request, localTokens);

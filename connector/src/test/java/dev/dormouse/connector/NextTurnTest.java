@@ -176,7 +176,8 @@ final class NextTurnTest {
 
     @Test
     void aPromptThatDoesNotBeginWithWhatIsHeldIsComputed() {
-        List<Integer> changed = IntStream.range(0, 40).map(i -> i == 9 ? 1 : 100 + i).boxed().toList();
+        List<Integer> changed =
+                IntStream.range(0, 40).map(i -> i == 9 ? 1 : 100 + i).boxed().toList();
         ConnectorRequest other =
                 new ConnectorRequest("other", NEXT_PROMPT, hashes(changed), firstTurn("d1"));
         assertThat(p.admit(other, NEXT_BLOCKS, 0)).isZero();
@@ -390,8 +391,7 @@ final class NextTurnTest {
 
     private KvTransferParams finished(ConnectorRequest request) {
         d.fill(D_BLOCKS, 7);
-        HandOver handOver =
-                d.scheduler().onFinished(request, FinishKind.LENGTH, D_BLOCKS, HELD);
+        HandOver handOver = d.scheduler().onFinished(request, FinishKind.LENGTH, D_BLOCKS, HELD);
         assertThat(handOver.holdBlocks()).isTrue();
         world.tick();
         return Objects.requireNonNull(handOver.params());

@@ -120,8 +120,7 @@ final class EngineRequests {
         CompletionRequest completion;
         try {
             completion =
-                    CompletionRequest.parse(
-                            readBody(request, exchange.client()), forwardLastTurn);
+                    CompletionRequest.parse(readBody(request, exchange.client()), forwardLastTurn);
         } catch (IOException e) {
             return reject("invalid_json", String.valueOf(e.getMessage()), exchange.response());
         }

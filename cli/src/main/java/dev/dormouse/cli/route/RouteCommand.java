@@ -90,7 +90,8 @@ public final class RouteCommand implements Callable<Integer> {
 
     /** Starts the router that the options describe. */
     public Router start() {
-        RouterConfig.Builder builder = RouterConfig.builder().host(host).port(port).forwardLastTurn(forwardLastTurn);
+        RouterConfig.Builder builder =
+                RouterConfig.builder().host(host).port(port).forwardLastTurn(forwardLastTurn);
         prefill.forEach(builder::prefillEngine);
         decode.forEach(builder::decodeEngine);
         return Router.start(builder.build());

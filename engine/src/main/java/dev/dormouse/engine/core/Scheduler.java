@@ -21,9 +21,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A sequence is admitted with blocks for all its tokens so far. One that needs a block when none
  * is left waits for what is held for a next turn and can go, else it takes one from the youngest,
- * which goes back to the head of the queue and is computed again later. Sequences that wait for a read count as admitted, so they find a place when the read
- * ends; and since whoever has blocks runs, reads, or is held for a bounded time, the queue always
- * moves on.
+ * which goes back to the head of the queue and is computed again later. Sequences that wait for a
+ * read count as admitted, so they find a place when the read ends; and since whoever has blocks
+ * runs, reads, or is held for a bounded time, the queue always moves on.
  */
 final class Scheduler {
     private final EngineConfig config;

@@ -70,8 +70,7 @@ final class NextTurnTest {
             RecordingListener first = prefill.submit("r" + requests++, prompt, 1, lastTurn);
             Await.until("the prefill ends", first::isOver);
             KvTransferParams prefilled = requireNonNull(first.finished().kvTransferParams());
-            RecordingListener second =
-                    decode.submit("r" + requests++, prompt, OUTPUT, prefilled);
+            RecordingListener second = decode.submit("r" + requests++, prompt, OUTPUT, prefilled);
             Await.until("the decode ends", second::isOver);
             assertThat(second.tokens()).isEqualTo(HashModel.oracle(prompt, OUTPUT));
             return requireNonNull(second.finished().kvTransferParams());
@@ -151,8 +150,7 @@ final class NextTurnTest {
             List<Integer> prompt = prompt(3, 9);
             KvTransferParams held = pair.firstTurn(prompt);
             Await.until(
-                    "the hold ends",
-                    () -> pair.decode.engine.statistics().heldForRemote() == 0);
+                    "the hold ends", () -> pair.decode.engine.statistics().heldForRemote() == 0);
             // Somebody else's KV is in the blocks by then.
             pair.firstTurn(prompt(4, 30));
             pair.expectComputed(next(prompt, 3), held);

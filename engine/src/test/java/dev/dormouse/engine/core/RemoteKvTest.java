@@ -60,8 +60,7 @@ final class RemoteKvTest {
         EngineConfig config = EngineHarness.config(10, 8, 64, false);
         try (EngineHarness engine = engine(config)) {
             for (String id : List.of("a", "b", "c")) {
-                engine.submit(
-                        id, prompt(1, 3 * BLOCK_TOKENS), 1, FakeConnector.remoteDecode());
+                engine.submit(id, prompt(1, 3 * BLOCK_TOKENS), 1, FakeConnector.remoteDecode());
                 engine.settle();
             }
             String oldest = FakeConnector.idOf(connector.held, "a");
