@@ -16,7 +16,7 @@ public record ReadBack(Duration holdDuration, int recomputeThreshold) {
     private static final Duration MAX_HOLD = Duration.ofDays(1);
 
     /** vLLM's defaults. */
-    public static final ReadBack DEFAULT = new ReadBack(Duration.ofSeconds(480), 64);
+    public static final ReadBack DEFAULT = new ReadBack(Duration.ofMinutes(8), 64);
 
     /**
      * Checks ranges.

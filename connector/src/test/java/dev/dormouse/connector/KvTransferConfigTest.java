@@ -92,7 +92,7 @@ final class KvTransferConfigTest {
     @Test
     void readingFromDecodeEnginesIsSwitchedOnWithVllmsDefaults() {
         assertThat(parse(withExtra("\"bidirectional_kv_xfer\": true")).readBack())
-                .isEqualTo(new ReadBack(Duration.ofSeconds(480), 64));
+                .isEqualTo(new ReadBack(Duration.ofMinutes(8), 64));
         KvTransferConfig config =
                 parse(
                         withExtra(

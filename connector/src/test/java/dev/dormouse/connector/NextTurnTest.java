@@ -40,7 +40,7 @@ final class NextTurnTest {
 
     private ModelEngine start(String engineId, Duration ahead) {
         return world.start(
-                world.config(engineId).readBack(new ReadBack(Duration.ofSeconds(480), 4)), ahead);
+                world.config(engineId).readBack(new ReadBack(Duration.ofMinutes(8), 4)), ahead);
     }
 
     @Test
