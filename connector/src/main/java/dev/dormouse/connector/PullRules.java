@@ -37,6 +37,15 @@ final class PullRules implements OrderRules {
             return new Next.Refuse("these parameters were used before: the blocks may be gone");
         }
         if (order.isNotice() && usable != null && usable.identity().reaches(remote)) {
+            // Whoever claimed it first may be reading: only who has it may let it go.
+            if (usable.identity().instanceId() != null && waiting.needsClaim()) {
+                return Next.CLAIM;
+            }
+            HoldAnswer hold = waiting.hold();
+            if (hold != null && !hold.held()) {
+                outcomes.done(order);
+                return Next.BEGUN;
+            }
             spent.add(remote, nowNanos);
             Notification.Completion notNeeded =
                     new Notification.Completion(remote.requestId(), usable.mapping().consumers());

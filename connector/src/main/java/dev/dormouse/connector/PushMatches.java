@@ -110,6 +110,11 @@ final class PushMatches {
         return active.containsKey(decoder.key());
     }
 
+    /** True if a registration has the request. */
+    boolean isServing(String requestId) {
+        return active.containsValue(requestId);
+    }
+
     /** The requests that are being served. */
     Set<String> activeRequests() {
         return Set.copyOf(active.values());

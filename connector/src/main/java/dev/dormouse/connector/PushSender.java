@@ -213,6 +213,11 @@ final class PushSender implements ActiveWrites.Ends {
         return writes.isEmpty();
     }
 
+    /** True from the registration of a reader of the request until its write is over. */
+    boolean isServing(String requestId) {
+        return matches.isServing(requestId);
+    }
+
     boolean isSending(String requestId) {
         return writes.isSending(requestId);
     }

@@ -71,7 +71,10 @@ final class PushWorker extends NixlWorker {
                 case Notification.Completion completion -> {
                     String id = completion.requestId();
                     if (!receiver().knows(id) && parts.ledger().knows(id)) {
-                        parts.ledger().complete(completion, agentName, parts.finishedSending());
+                        // Who is written to does not say so: somebody else has no need of it.
+                        if (!sender().isServing(id)) {
+                            parts.ledger().complete(completion, agentName, parts.finishedSending());
+                        }
                     } else {
                         receiver().written(id, agentName);
                     }

@@ -62,7 +62,7 @@ public record ReadOrder(
 
     @Override
     public boolean needsHold() {
-        return !isNotice();
+        return true;
     }
 
     /** An order to tell the producer that nothing is read. */

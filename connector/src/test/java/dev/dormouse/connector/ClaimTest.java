@@ -54,6 +54,24 @@ final class ClaimTest {
     }
 
     @Test
+    void anEngineWithAnotherPromptDoesNotLetGoWhatAReaderReads() {
+        warm(other);
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        d.rank().transport().faults().setReadDelay(Duration.ofSeconds(1));
+        d.decode("slow", 8, params, D_BLOCKS);
+        world.tickUntilReading(d);
+        other.decode("longer", 9, params, new int[] {0, 1, 2});
+        for (int i = 0; i < 50; i++) {
+            world.tick();
+        }
+        assertThat(other.failed()).containsExactly("longer");
+        assertThat(p.sent()).doesNotContain("p1");
+        world.settle();
+        assertThat(p.sent()).contains("p1");
+        assertThat(d.holds(D_BLOCKS, 1)).isTrue();
+    }
+
+    @Test
     void whatAReaderHasClaimedStaysItsOwnWhenItDies() {
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.rank().transport().faults().planRead(new ModelFault.NeverComplete());

@@ -22,6 +22,29 @@ final class PushTransferTest {
     private final ModelEngine d = world.start(world.pushConfig("D"));
 
     @Test
+    void anEngineWithAnotherPromptDoesNotLetGoWhatIsBeingWritten() {
+        ModelEngine other = world.start(world.pushConfig("other"));
+        other.decode("warm", TOKENS, p.prefill("p0", TOKENS, P_BLOCKS, 0), D_BLOCKS);
+        world.settle();
+        KvTransferParams params = p.prefill("p1", TOKENS, P_BLOCKS, 1);
+        p.rank().transport().faults().setReadDelay(Duration.ofSeconds(1));
+        long before = p.rank().transport().writesPosted();
+        d.decode("d1", TOKENS, params, D_BLOCKS);
+        for (int i = 0; i < 100 && p.rank().transport().writesPosted() == before; i++) {
+            world.tick();
+        }
+        other.decode("longer", TOKENS + 1, params, new int[] {0, 1, 2});
+        for (int i = 0; i < 50; i++) {
+            world.tick();
+        }
+        assertThat(other.failed()).containsExactly("longer");
+        assertThat(p.sent()).doesNotContain("p1");
+        world.settle();
+        assertReceived("d1", 1);
+        assertThat(p.sent()).contains("p1");
+    }
+
+    @Test
     void aHandOverThatNamesTooFewBlocksIsNotWaitedFor() {
         KvTransferParams params =
                 Params.changed(

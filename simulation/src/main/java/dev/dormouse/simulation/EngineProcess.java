@@ -38,6 +38,7 @@ final class EngineProcess {
     private final SteppedEngine engine;
     private boolean alive = true;
     private boolean stepping;
+    private int conversations;
 
     /** Starts it; it serves when the call returns. */
     EngineProcess(World world, EngineSpec spec, int start, SplittableRandom random) {
@@ -125,6 +126,19 @@ final class EngineProcess {
     /** True while its thread is inside of a step, or of the close. */
     boolean isBusy() {
         return stepping;
+    }
+
+    /** A conversation of its threads begins or ends. */
+    void converse(int change) {
+        conversations += change;
+    }
+
+    /**
+     * True while one of its threads is in a conversation. It must not wait for that now: the
+     * conversation goes on only when its caller does.
+     */
+    boolean isConversing() {
+        return conversations > 0;
     }
 
     List<ModelTransport> transports() {

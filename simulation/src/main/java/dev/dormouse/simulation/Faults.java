@@ -12,6 +12,9 @@ import java.util.SplittableRandom;
 
 /** Everything that goes wrong around engines, and its end. */
 final class Faults {
+    /** Of a message, and of a transfer. */
+    static final Duration LONGEST_DELAY = Duration.ofSeconds(25);
+
     private static final int KINDS = 21;
     private static final int TRANSFER_FAULTS = 4;
 
@@ -39,77 +42,88 @@ final class Faults {
         }
         int rank = random.nextInt(process.transports().size());
         ModelTransport transport = process.transports().get(rank);
-        ModelFaults faults = transport.faults();
         String what =
                 switch (kind) {
-                    case 0, 1, 2, 3 -> plan(faults);
+                    case 0, 1, 2, 3 -> plan(transport.faults());
                     case 4 -> die(place, random.nextInt(4) > 0);
                     case 5 -> {
-                        faults.failRegistrations(1);
-                        yield "a registration fails";
-                    }
-                    case 6 -> {
-                        faults.failDeregistrations(1);
-                        yield "a deregistration fails";
-                    }
-                    case 7 -> {
-                        faults.failLoads(1);
-                        yield "a load fails";
-                    }
-                    case 8 -> {
-                        faults.failPreparations(1);
-                        yield "a preparation fails";
-                    }
-                    case 9 -> {
-                        faults.failListCloses(1);
-                        yield "a list stays open";
-                    }
-                    case 10 -> {
-                        faults.failPeerCloses(1);
-                        yield "a peer stays loaded";
-                    }
-                    case 11 -> {
-                        faults.failNotifies(1 + random.nextInt(2));
-                        yield "messages are not sent";
-                    }
-                    case 12 -> {
-                        transport.disconnectPeers();
-                        yield "peers are disconnected";
-                    }
-                    case 13 -> {
-                        faults.setMessageDelay(delay());
-                        yield "messages come late";
-                    }
-                    case 14 -> {
-                        faults.setReadDelay(delay());
-                        yield "transfers are slow";
-                    }
-                    case 15 -> {
-                        faults.loseMessages(1 + random.nextInt(3));
-                        yield "messages are lost";
-                    }
-                    case 16 -> {
-                        faults.setNewestFirst(random.nextBoolean());
-                        yield "messages change their order";
-                    }
-                    case 17 -> {
                         world.network().refuse(1 + random.nextInt(4));
                         yield "handshakes are refused";
                     }
-                    case 18 -> {
+                    case 6 -> {
                         world.network().setSlow(random.nextInt(3) == 0);
                         yield "side channels change their pace";
                     }
-                    case 19 -> {
+                    case 7 -> {
                         process.memory(rank).failWakes(1);
                         yield "memory is short";
                     }
-                    default -> {
+                    case 8 -> {
                         process.memory(rank).failSleeps(1);
                         yield "pages do not go";
                     }
+                    case 9 -> {
+                        transport.disconnectPeers();
+                        yield "peers are disconnected";
+                    }
+                    case 10, 11, 12, 13, 14 -> messages(transport.faults());
+                    default -> refusal(transport.faults());
                 };
         world.log().add("fault at " + process + " rank " + rank + ": " + what);
+    }
+
+    private String messages(ModelFaults faults) {
+        return switch (random.nextInt(5)) {
+            case 0 -> {
+                faults.failNotifies(1 + random.nextInt(2));
+                yield "messages are not sent";
+            }
+            case 1 -> {
+                faults.setMessageDelay(delay());
+                yield "messages come late";
+            }
+            case 2 -> {
+                faults.loseMessages(1 + random.nextInt(3));
+                yield "messages are lost";
+            }
+            case 3 -> {
+                faults.setNewestFirst(random.nextBoolean());
+                yield "messages change their order";
+            }
+            default -> {
+                faults.setReadDelay(delay());
+                yield "transfers are slow";
+            }
+        };
+    }
+
+    private String refusal(ModelFaults faults) {
+        return switch (random.nextInt(6)) {
+            case 0 -> {
+                faults.failRegistrations(1);
+                yield "a registration fails";
+            }
+            case 1 -> {
+                faults.failDeregistrations(1);
+                yield "a deregistration fails";
+            }
+            case 2 -> {
+                faults.failLoads(1);
+                yield "a load fails";
+            }
+            case 3 -> {
+                faults.failPreparations(1);
+                yield "a preparation fails";
+            }
+            case 4 -> {
+                faults.failListCloses(1);
+                yield "a list stays open";
+            }
+            default -> {
+                faults.failPeerCloses(1);
+                yield "a peer stays loaded";
+            }
+        };
     }
 
     /** What becomes of parameters on the way: chooses anew, for some time. */
@@ -220,7 +234,7 @@ final class Faults {
         return switch (random.nextInt(4)) {
             case 0 -> Duration.ZERO;
             case 1, 2 -> Duration.ofMillis(random.nextInt(50));
-            default -> Duration.ofMillis(random.nextInt(25_000));
+            default -> Duration.ofMillis(random.nextInt((int) LONGEST_DELAY.toMillis()));
         };
     }
 }

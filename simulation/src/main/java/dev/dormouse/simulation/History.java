@@ -57,6 +57,10 @@ final class History {
         world.disturbance(() -> {});
         faults.heal();
         settle("everybody is answered and awake", this::isQuiet);
+        long lastArrivalNanos = world.clock().nanoTime() + Faults.LONGEST_DELAY.toNanos();
+        settle(
+                "every late message has arrived",
+                () -> world.clock().nanoTime() - lastArrivalNanos >= 0);
         requireIdle();
         sleepAndWakeAll();
         everyPairReads(true);

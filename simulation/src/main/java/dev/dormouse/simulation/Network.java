@@ -25,8 +25,13 @@ import java.util.random.RandomGenerator;
 final class Network {
     /** A conversation of one rank with one address, behind those that began before it. */
     private static final class Line {
+        private final EngineProcess process;
         private final Deque<Runnable> tasks = new ArrayDeque<>();
         private boolean running;
+
+        private Line(EngineProcess process) {
+            this.process = process;
+        }
     }
 
     private final Clock clock;
@@ -81,7 +86,7 @@ final class Network {
         Map<SideChannelAddress, Line> pool = new LinkedHashMap<>();
         lines.computeIfAbsent(process, _ -> new ArrayList<>()).add(pool);
         return (address, task) ->
-                pool.computeIfAbsent(address, _ -> new Line()).tasks.addLast(task);
+                pool.computeIfAbsent(address, _ -> new Line(process)).tasks.addLast(task);
     }
 
     /** A process has ended: nobody listens on its address, and its threads are gone. */
@@ -119,9 +124,11 @@ final class Network {
         }
         Line line = ready.get(random.nextInt(ready.size()));
         line.running = true;
+        line.process.converse(1);
         try {
             line.tasks.removeFirst().run();
         } finally {
+            line.process.converse(-1);
             line.running = false;
         }
         return true;

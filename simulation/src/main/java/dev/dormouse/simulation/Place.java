@@ -61,9 +61,12 @@ final class Place {
     /** One round of the process's loop; false if there was nothing to do. */
     boolean step() {
         EngineProcess running = process;
-        return running != null
-                && world.clock().nanoTime() >= frozenUntilNanos
-                && running.step() > 0;
+        if (running == null
+                || world.clock().nanoTime() < frozenUntilNanos
+                || (pendingTransitions > 0 && running.isConversing())) {
+            return false;
+        }
+        return running.step() > 0;
     }
 
     void start() {
@@ -76,7 +79,7 @@ final class Place {
     /** Kills the process, or ends it in order; whoever waits for it loses its connection. */
     void stop(boolean kill) {
         EngineProcess ending = process;
-        if (ending == null || ending.isBusy()) {
+        if (ending == null || ending.isBusy() || (!kill && ending.isConversing())) {
             return;
         }
         world.tally().add(ending.statistics());

@@ -258,9 +258,11 @@ final class Router {
         end(request, Request.End.REFUSED, "failed: " + failed.kind());
     }
 
-    /** Whether its engine has failed in a transition, and says so. */
-    private static boolean hasFailed(@Nullable Leg leg) {
-        return leg != null && leg.process().state().phase() == Phase.FAILED;
+    /** Whether its engine has failed in a transition, and says so or has been ended since. */
+    private boolean hasFailed(@Nullable Leg leg) {
+        return leg != null
+                && (leg.process().state().phase() == Phase.FAILED
+                        || (world.hasFaults() && !leg.process().isAlive()));
     }
 
     private void end(Request request, Request.End how, String why) {
