@@ -58,13 +58,12 @@ final class Sequence {
 
     Sequence(
             GenerationRequest request,
-            ConnectorRequest connectorRequest,
+            ConnectorRequest identity,
             long order,
             GenerationListener listener,
             Sampler sampler,
             OutputProcessor output) {
         this.requestId = request.id();
-        this.connectorRequest = connectorRequest;
         this.order = order;
         this.listener = listener;
         this.sampler = sampler;
@@ -72,6 +71,12 @@ final class Sequence {
         this.tokens = request.promptTokens().stream().mapToInt(Integer::intValue).toArray();
         this.promptTokens = tokens.length;
         this.length = promptTokens;
+        this.connectorRequest =
+                new ConnectorRequest(
+                        identity.id(),
+                        promptTokens,
+                        count -> TokenHash.of(tokens, count),
+                        identity.params());
     }
 
     /** The client's id, unique among live requests. */
@@ -145,6 +150,15 @@ final class Sequence {
     /** Prompt tokens that did not have to be computed for it, as its usage tells. */
     int cachedPromptTokens() {
         return cachedPromptTokens;
+    }
+
+    /**
+     * Whether it only computes a prompt, for another engine to decode: what cannot be read of that
+     * prompt is computed here in any case.
+     */
+    boolean isPrefill() {
+        KvTransferParams params = connectorRequest.params();
+        return params != null && params.remoteDecode() && !params.remotePrefill();
     }
 
     /** Whether it had blocks before. */
