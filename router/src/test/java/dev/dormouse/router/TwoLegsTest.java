@@ -120,15 +120,22 @@ class TwoLegsTest {
             assertThat(h.decode.request().json().path("kv_transfer_params"))
                     .as("from the prefill engine, as without a last turn")
                     .isEqualTo(json(HAND_OVER));
-
-            h.complete("{\"prompt\":\"p\",\"kv_transfer_params\":" + HAND_OVER + "}");
-            assertThat(h.prefill.request().body())
-                    .as("those of a prefill engine are for a decode engine")
-                    .doesNotContain("10.0.0.1");
         }
         try (RouterHarness h = new RouterHarness(handingOver(), answering(ANSWER))) {
             h.complete(body);
+
             assertThat(h.prefill.request().body()).doesNotContain("10.0.0.2");
+        }
+    }
+
+    @Test
+    void theParametersOfAPrefillEngineAreNoLastTurnEvenOfATrustedClient() throws Exception {
+        try (RouterHarness h =
+                new RouterHarness(
+                        handingOver(), answering(ANSWER), config -> config.forwardLastTurn(true))) {
+            h.complete("{\"prompt\":\"p\",\"kv_transfer_params\":" + HAND_OVER + "}");
+
+            assertThat(h.prefill.request().body()).doesNotContain("10.0.0.1");
         }
     }
 
