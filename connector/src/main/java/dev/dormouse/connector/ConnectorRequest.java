@@ -16,4 +16,11 @@ public record ConnectorRequest(
     public ConnectorRequest(String id, int promptTokens, @Nullable KvTransferParams params) {
         this(id, promptTokens, PrefixHash.UNKNOWN, params);
     }
+
+    /** The same request, as if nobody held its prompt. */
+    ConnectorRequest withoutRemotePrefill() {
+        return params == null || !params.remotePrefill()
+                ? this
+                : new ConnectorRequest(id, promptTokens, hashes, params.withoutRemotePrefill());
+    }
 }

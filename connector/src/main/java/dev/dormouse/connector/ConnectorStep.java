@@ -18,7 +18,8 @@ import java.util.Set;
  * @param heartbeats requests to renew, grouped by producer
  * @param schedulerClockSeconds the scheduler's clock when the step was made; ranks rebase deadlines
  *     with it
- * @param draining whether the engine waits to give its KV cache away: no hold is renewed then
+ * @param draining whether the engine waits to give its KV cache away, and no hold is renewed: who
+ *     reads from it looks at the lease
  * @param revoked held requests that no reader can ask for any more, or may
  * @param revocations registrations of other engines that must not be read through any more
  * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere

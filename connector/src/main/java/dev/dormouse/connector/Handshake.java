@@ -26,9 +26,9 @@ record Handshake(
      * What a peer told.
      *
      * @param engine its ranks and its clock; null if only claims were made
-     * @param holds what it said of the requests that were claimed, by its own request ids
+     * @param holds what it said of the requests that were claimed
      */
-    record Answer(@Nullable FetchedEngine engine, Map<String, HoldAnswer> holds) {}
+    record Answer(@Nullable FetchedEngine engine, Map<HoldQuestion, HoldAnswer> holds) {}
 
     Handshake {
         covered = List.copyOf(covered);

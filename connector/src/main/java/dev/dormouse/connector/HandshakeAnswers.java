@@ -11,10 +11,10 @@ import org.jspecify.annotations.Nullable;
  *
  * @param payloads one for each rank that was asked for, undecoded
  * @param clock how its clock stands to ours, from the quickest answer; null if it does not tell
- * @param holds what it said of the requests that it was asked about, by its own request ids
+ * @param holds what it said of the requests that it was asked about
  */
 record HandshakeAnswers(
-        List<byte[]> payloads, @Nullable ClockOffset clock, Map<String, HoldAnswer> holds) {
+        List<byte[]> payloads, @Nullable ClockOffset clock, Map<HoldQuestion, HoldAnswer> holds) {
     HandshakeAnswers {
         payloads = List.copyOf(payloads);
         holds = Map.copyOf(holds);
@@ -23,7 +23,7 @@ record HandshakeAnswers(
     /** Gathers them, answer by answer. */
     static final class Collector {
         private final List<byte[]> payloads = new ArrayList<>();
-        private final Map<String, HoldAnswer> holds = new HashMap<>();
+        private final Map<HoldQuestion, HoldAnswer> holds = new HashMap<>();
         private @Nullable ClockOffset clock;
         private int bytesLeft = HandshakePayload.MAX_BYTES;
 
@@ -53,8 +53,8 @@ record HandshakeAnswers(
         }
 
         /** An answer to a question about a request. */
-        void addHold(String requestId, byte[] answer, long sentNanos) {
-            holds.put(requestId, HoldAnswer.decode(answer, sentNanos));
+        void addHold(HoldQuestion claim, byte[] answer, long sentNanos) {
+            holds.put(claim, HoldAnswer.decode(answer, sentNanos));
         }
 
         /**

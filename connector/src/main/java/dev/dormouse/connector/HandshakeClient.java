@@ -57,10 +57,10 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
     /**
      * Claims requests of a holder of our own kind that is known already. Waits.
      *
-     * @return what it says of each, by its own request ids
+     * @return what it says of each
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
      */
-    Map<String, HoldAnswer> claim(
+    Map<HoldQuestion, HoldAnswer> claim(
             SideChannelAddress address, List<HoldQuestion> claims, Duration limit) {
         try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
             HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
@@ -78,7 +78,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
             throws IOException {
         for (HoldQuestion claim : claims) {
             long sentNanos = nanoClock.getAsLong();
-            answers.addHold(claim.requestId(), conversation.ask(claim.encode()).body(), sentNanos);
+            answers.addHold(claim, conversation.ask(claim.encode()).body(), sentNanos);
         }
     }
 

@@ -137,10 +137,7 @@ record Handshakes(
     private List<HoldQuestion> claims(List<WaitingOrder> covered) {
         return covered.stream()
                 .filter(WaitingOrder::needsClaim)
-                .map(
-                        read ->
-                                new HoldQuestion(
-                                        read.order().remote().requestId(), config.instanceId()))
+                .map(read -> HoldQuestion.of(read.order(), config.instanceId()))
                 .distinct()
                 .toList();
     }

@@ -83,6 +83,13 @@ public final class KvTransferParams {
         return json.path("transfer_mode").textValue();
     }
 
+    /** The same, as if nobody held the prompt's KV. */
+    KvTransferParams withoutRemotePrefill() {
+        ObjectNode copy = json.deepCopy();
+        copy.put("do_remote_prefill", false);
+        return new KvTransferParams(copy);
+    }
+
     /** True if another engine will decode: this engine shall hold the prompt's KV for it. */
     public boolean remoteDecode() {
         return json.path("do_remote_decode").asBoolean(false);

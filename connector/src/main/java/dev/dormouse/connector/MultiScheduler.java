@@ -15,8 +15,11 @@ import org.jspecify.annotations.Nullable;
 final class MultiScheduler implements SchedulerConnector {
     private final List<SchedulerConnector> children;
 
-    /** Which of them loads a request. */
+    /** Which of them offered to load a request. */
     private final Map<String, Integer> chosen = new HashMap<>();
+
+    /** Which of them loads, or has loaded, a request: for the others, there is nothing to load. */
+    private final Map<String, Integer> loading = new HashMap<>();
 
     private final Map<String, Integer> extraSends = new HashMap<>();
 
@@ -35,6 +38,9 @@ final class MultiScheduler implements SchedulerConnector {
     @Override
     public int externalTokens(ConnectorRequest request, int localTokens) {
         chosen.remove(request.id());
+        if (loading.containsKey(request.id())) {
+            return 0;
+        }
         int tokens = 0;
         for (int i = 0; i < children.size(); i++) {
             int offered = children.get(i).externalTokens(request, localTokens);
@@ -49,11 +55,21 @@ final class MultiScheduler implements SchedulerConnector {
     @Override
     public void onAllocated(
             ConnectorRequest request, int[] blocks, int localTokens, int externalTokens) {
-        int loading = externalTokens > 0 ? chosen.getOrDefault(request.id(), 0) : -1;
-        for (int i = 0; i < children.size(); i++) {
-            children.get(i)
-                    .onAllocated(request, blocks, localTokens, i == loading ? externalTokens : 0);
+        if (externalTokens > 0) {
+            loading.put(request.id(), chosen.getOrDefault(request.id(), 0));
         }
+        for (int i = 0; i < children.size(); i++) {
+            boolean loads = externalTokens > 0 && loading.getOrDefault(request.id(), -1) == i;
+            children.get(i)
+                    .onAllocated(
+                            asSeenBy(i, request), blocks, localTokens, loads ? externalTokens : 0);
+        }
+    }
+
+    /** A connector that did not load a request must not tell its holder that nobody does. */
+    private ConnectorRequest asSeenBy(int child, ConnectorRequest request) {
+        Integer loader = loading.get(request.id());
+        return loader == null || loader == child ? request : request.withoutRemotePrefill();
     }
 
     @Override
@@ -76,14 +92,16 @@ final class MultiScheduler implements SchedulerConnector {
     @Override
     public HandOver onFinished(
             ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
-        chosen.remove(request.id());
         int holding = 0;
         ObjectNode merged = null;
-        for (SchedulerConnector child : children) {
-            HandOver handOver = child.onFinished(request, kind, blocks, computedTokens);
+        for (int i = 0; i < children.size(); i++) {
+            HandOver handOver =
+                    children.get(i).onFinished(asSeenBy(i, request), kind, blocks, computedTokens);
             holding += handOver.holdBlocks() ? 1 : 0;
             merged = merge(request.id(), merged, handOver.params());
         }
+        chosen.remove(request.id());
+        loading.remove(request.id());
         if (holding > 1) {
             extraSends.put(request.id(), holding - 1);
         }

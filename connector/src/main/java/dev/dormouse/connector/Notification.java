@@ -19,6 +19,9 @@ sealed interface Notification
     /** More than any message of a sane peer. */
     int MAX_BYTES = 1 << 20;
 
+    /** Longer request ids are nobody's. */
+    int MAX_ID_CHARS = 512;
+
     /** Ids of one heartbeat message. */
     int MAX_RENEWAL_BYTES = 32 << 10;
 
@@ -100,7 +103,10 @@ sealed interface Notification
         }
         int colon = text.lastIndexOf(':');
         String count = text.substring(colon + 1);
-        if (colon < 1 || !count.matches("[0-9]{1,6}") || Integer.parseInt(count) < 1) {
+        if (colon < 1
+                || colon > MAX_ID_CHARS
+                || !count.matches("[0-9]{1,6}")
+                || Integer.parseInt(count) < 1) {
             return new Malformed("neither a heartbeat nor <request id>:<consumers>");
         }
         return new Completion(text.substring(0, colon), Integer.parseInt(count));

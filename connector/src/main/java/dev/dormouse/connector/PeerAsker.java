@@ -118,7 +118,8 @@ final class PeerAsker {
             Handshake.Answer answer = handshake.answer().join();
             FetchedEngine fetched = answer.engine();
             for (WaitingOrder order : handshake.covered()) {
-                HoldAnswer hold = answer.holds().get(order.order().remote().requestId());
+                HoldAnswer hold =
+                        answer.holds().get(HoldQuestion.of(order.order(), config.instanceId()));
                 if (hold != null) {
                     order.markClaimed(hold);
                 }

@@ -7,6 +7,9 @@ import java.util.Objects;
  * nothing will be read.
  */
 final class PullRules implements OrderRules {
+    /** More than an engine reads in the time of a hold. */
+    private static final int MAX_SPENT = 1 << 20;
+
     private final ConnectorConfig config;
     private final PeerMessenger messenger;
     private final ActiveReads reads;
@@ -25,7 +28,7 @@ final class PullRules implements OrderRules {
         this.reads = reads;
         this.outcomes = outcomes;
         this.statistics = statistics;
-        this.spent = new SpentHandOvers(config.longestHold().toNanos());
+        this.spent = new SpentHandOvers(config.longestHold().toNanos(), MAX_SPENT);
     }
 
     @Override

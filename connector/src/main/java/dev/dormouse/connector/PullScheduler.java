@@ -55,7 +55,8 @@ final class PullScheduler implements SchedulerConnector {
         this.nanoClock = surroundings.nanoClock();
         this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
         this.holdBook = new HoldBook(config.instanceId(), nanoClock);
-        this.desk = new SideChannelDesk(config.instanceId(), nanoClock, holdBook);
+        this.desk =
+                new SideChannelDesk(config.engineId(), config.instanceId(), nanoClock, holdBook);
         this.revoker = new Revoker(surroundings.dialer(), surroundings.threads());
         this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
         this.readings = new Readings(config, nanoClock);
@@ -124,7 +125,7 @@ final class PullScheduler implements SchedulerConnector {
                         held.takeLeases(nowNanos),
                         heartbeats.due(nowNanos),
                         nowNanos / 1e9,
-                        draining,
+                        draining && desk.anonymousReaders() == 0,
                         revoker.isComplete() ? held.ids() : held.endedEarly(),
                         desk.revocations().take(),
                         sideChannelPort(),

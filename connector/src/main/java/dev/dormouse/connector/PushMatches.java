@@ -23,6 +23,8 @@ final class PushMatches {
     /** More than any engine has requests. */
     private static final int MAX_STAGED = 1 << 14;
 
+    private static final int MAX_CLOSED = 1 << 16;
+
     private static final Pattern SUFFIX = Pattern.compile("-[0-9a-fA-F]{8}$");
 
     /** A registration that waits for its request. */
@@ -58,7 +60,7 @@ final class PushMatches {
      */
     PushMatches(long timeoutNanos) {
         this.timeoutNanos = timeoutNanos;
-        this.closed = new SpentHandOvers(2 * timeoutNanos);
+        this.closed = new SpentHandOvers(2 * timeoutNanos, MAX_CLOSED);
     }
 
     /** A request is held from now on; the registration that waited for it, or null. */
@@ -91,6 +93,16 @@ final class PushMatches {
             staged.put(key, new Staged(registration, sender, nowNanos));
         }
         return null;
+    }
+
+    /** True if no further registration can wait for its request. */
+    boolean isFull() {
+        return staged.size() >= MAX_STAGED;
+    }
+
+    /** True if a registration is over. */
+    boolean isClosed(RemoteSource decoder) {
+        return closed.contains(decoder);
     }
 
     /** True if a registration is waiting, being served, or over. */

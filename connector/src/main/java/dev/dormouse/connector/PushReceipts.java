@@ -8,19 +8,21 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The requests of one rank that holders were asked to write, until nothing can write their blocks
- * any more: every rank of the holder has written, or said that it will not; or the holder has
- * another registration or process than the one that was asked; or so much time has passed that no
- * engine writes. A request that is not waited for any more has the holder asked until then.
+ * any more: every rank of the holder has written, or said that it will not; or another process has
+ * the holder's place; or so much time has passed that no engine writes. A request that is not
+ * waited for any more has the holder asked until then.
  */
 final class PushReceipts {
     private static final long CANCEL_NANOS = Duration.ofSeconds(1).toNanos();
     private static final int MAX_EARLY = 1 << 12;
+
+    /** More than any holder has ranks. */
+    private static final int MAX_EARLY_AGENTS = 1_024;
 
     /** How far one rank of the holder is. */
     private enum RankState {
@@ -99,7 +101,10 @@ final class PushReceipts {
         if (receipt != null) {
             advance(receipt, agent, RankState.DONE);
         } else {
-            early.computeIfAbsent(requestId, _ -> new HashSet<>()).add(agent);
+            Set<String> agents = early.computeIfAbsent(requestId, _ -> new HashSet<>());
+            if (agents.size() < MAX_EARLY_AGENTS) {
+                agents.add(agent);
+            }
             if (early.size() > MAX_EARLY) {
                 early.pollFirstEntry();
             }
@@ -207,7 +212,7 @@ final class PushReceipts {
 
     /** True if nothing can write its blocks any more. */
     private boolean isClear(Receipt receipt, long nowNanos) {
-        if (receipt.all(RankState.DONE, RankState.CLEAR) || isHolderAnother(receipt)) {
+        if (receipt.all(RankState.DONE, RankState.CLEAR) || isHolderReplaced(receipt)) {
             return true;
         }
         boolean isWriting =
@@ -215,14 +220,26 @@ final class PushReceipts {
         return nowNanos - receipt.deadlineNanos >= marginNanos && !isWriting;
     }
 
-    /** Whoever registered anew, or is another process, has ended all that it did before. */
+    /** Whoever published anew does not write what was asked of it before. */
     private boolean isHolderAnother(Receipt receipt) {
+        RegistrationIdentity now = engines.identity(receipt.order.remote());
+        return isHolderReplaced(receipt)
+                || (receipt.identity.instanceId() != null
+                        && now != null
+                        && now.epoch() > receipt.identity.newestEpoch());
+    }
+
+    /**
+     * True if another process has the holder's place: nothing of the old one writes any more. A
+     * holder that published anew may still be writing, since a sleep that is given up publishes the
+     * same pages again.
+     */
+    private boolean isHolderReplaced(Receipt receipt) {
         RegistrationIdentity now = engines.identity(receipt.order.remote());
         return receipt.identity.instanceId() != null
                 && now != null
                 && now.instanceId() != null
-                && (!Objects.equals(now.instanceId(), receipt.identity.instanceId())
-                        || now.epoch() > receipt.identity.newestEpoch());
+                && !now.instanceId().equals(receipt.identity.instanceId());
     }
 
     private static void advance(Receipt receipt, String agent, RankState to) {

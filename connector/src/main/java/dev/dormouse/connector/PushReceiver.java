@@ -8,6 +8,9 @@ import java.util.Objects;
  * for the writes.
  */
 final class PushReceiver {
+    /** More than an engine receives in the time of a hold. */
+    private static final int MAX_SPENT = 1 << 20;
+
     private final Traffic.Parts parts;
     private final RemoteEngines engines;
     private final PushReceipts receipts;
@@ -23,7 +26,7 @@ final class PushReceiver {
         this.parts = parts;
         this.engines = engines;
         this.receipts = new PushReceipts(parts, engines);
-        this.spent = new SpentHandOvers(parts.config().holdLimit().toNanos());
+        this.spent = new SpentHandOvers(parts.config().holdLimit().toNanos(), MAX_SPENT);
     }
 
     void start(ConnectorStep step, long nowNanos) {
@@ -103,10 +106,18 @@ final class PushReceiver {
                                 (deadlineNanos - schedulerOffsetNanos) / 1e9, timeoutNanos / 1e9));
         byte[] message = new PushRegistration(here, order.localBlocks(), order.remote()).encode();
         int sent = parts.messenger().send(peer, holder, message, nowNanos);
+        if (sent == 0 && !holder.isConnected()) {
+            return OrderRules.Next.ASK;
+        }
         if (sent == 0) {
-            return holder.isConnected()
-                    ? new OrderRules.Next.Refuse("the holder did not take the registration")
-                    : OrderRules.Next.ASK;
+            parts.statistics().failedTransfer();
+            parts.outcomes()
+                    .failed(
+                            order,
+                            new Failure(
+                                    Failure.Type.PUSH_REG_NOTIF_FAILED,
+                                    "the holder did not take the registration"));
+            return OrderRules.Next.BEGUN;
         }
         spent.add(order.remote(), nowNanos);
         receipts.sent(order, here, holder, deadlineNanos);

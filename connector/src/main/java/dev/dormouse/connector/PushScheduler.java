@@ -71,7 +71,9 @@ final class PushScheduler implements SchedulerConnector {
         }
         HandOver handOver = base.onFinished(request, kind, blocks, computedTokens);
         if (handOver.holdBlocks()) {
-            int count = Math.ceilDiv(computedTokens, config.blockTokens());
+            // A reader wants the prompt's end: what was generated behind it is not its business.
+            int tokens = Math.min(computedTokens, request.promptTokens());
+            int count = Math.ceilDiv(tokens, config.blockTokens());
             handOvers.put(request.id(), Arrays.stream(blocks, 0, count).boxed().toList());
         }
         return handOver;

@@ -72,8 +72,12 @@ final class PushSender implements ActiveWrites.Ends {
                     "dropped a push registration for another engine: sender={0} engine={1}",
                     Excerpt.of(sender),
                     Excerpt.of(registration.holder().engineId()));
+        } else if (matches.isClosed(decoder)) { // on a rank that had not been told
+            tell(decoder, true, nowNanos);
         } else if (matches.isKnown(decoder)) {
             LOG.log(System.Logger.Level.DEBUG, "a push registration came again");
+        } else if (matches.isFull() || registration.blocks().size() > localBlocks()) {
+            giveUp(decoder, "it, or all that wait with it, are too many", nowNanos);
         } else if (!serving || !(named.isEmpty() || matches.isFree(named) || isComing(named))) {
             giveUp(decoder, "its request is not held here", nowNanos);
         } else {
@@ -90,6 +94,14 @@ final class PushSender implements ActiveWrites.Ends {
             matches.close(decoder, nowNanos);
         }
         tell(decoder, !writing, nowNanos);
+    }
+
+    /** No request has more blocks than the cache. */
+    private int localBlocks() {
+        return parts.local().regions().regions().stream()
+                .mapToInt(KvCacheRegions.Region::blocks)
+                .max()
+                .orElse(0);
     }
 
     /** True for a request that has not ended; its blocks come together with its lease. */

@@ -77,6 +77,7 @@ final class RemoteEngine {
     /** What the revocation names is not used any more, and dropped once no read uses it. */
     void revoke(Revocation revocation) {
         handshake = null; // it may have begun before, and bring what is revoked
+        waiting.forEach(WaitingOrder::forgetAnswers);
         if (fetched != null && revocation.covers(fetched.identity())) {
             fetched = null;
         }

@@ -134,12 +134,16 @@ final class RemoteEngines {
         }
     }
 
-    /** Tells a peer something if it is loaded; whether all its ranks took the message. */
+    /**
+     * Tells a peer of our own kind something, if it is loaded; an engine of vLLM's, which may have
+     * taken its place, would end at such messages. Whether all its ranks took it.
+     */
     boolean tellLoaded(RemoteSource peer, byte[] message, long nowNanos) {
         RemoteEngine engine = engines.get(Key.of(peer));
         LoadedEngine usable = engine == null ? null : engine.usable(peer.tpSize());
         return engine != null
                 && usable != null
+                && usable.identity().instanceId() != null
                 && usable.identity().reaches(peer)
                 && messenger.sendToAll(engine, usable, message, nowNanos);
     }

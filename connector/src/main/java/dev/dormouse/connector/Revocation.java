@@ -1,15 +1,12 @@
 package dev.dormouse.connector;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
-import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A holder's demand that nobody read any more through a registration whose pages are about to go:
- * {@code [bin "dormouse_revoke", {engine_id, instance_id, epoch, round}]}. Asked again and again
- * until the reader says that it is done.
+ * {@code dormouse_revoke}, {@code {engine_id, instance_id, epoch, round}} in the shape of {@link
+ * OwnQuestion}. Asked again and again until the reader says that it is done.
  *
  * @param engineId the holder
  * @param instanceId its process
@@ -19,17 +16,19 @@ import org.jspecify.annotations.Nullable;
 public record Revocation(String engineId, String instanceId, long epoch, long round) {
     static final int MAX_BYTES = 2 * Subscription.MAX_ID_BYTES + 128;
     private static final int MAX_KEYS = 16;
-    private static final byte[] CONSTANT = "dormouse_revoke".getBytes(UTF_8);
+    private static final String NAME = "dormouse_revoke";
+    private static final String ENGINE = "engine_id";
     private static final String INSTANCE = "instance_id";
     private static final String DONE = "done";
 
     /**
      * What a reader says.
      *
+     * @param engineId the engine that answers
      * @param instanceId the process that answers
      * @param done whether none of its ranks reads or will read through the registration
      */
-    record Reply(String instanceId, boolean done) {}
+    record Reply(String engineId, String instanceId, boolean done) {}
 
     /** One name for all of it. */
     public String id() {
@@ -42,19 +41,18 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
     }
 
     byte[] encode() {
-        return new WireWriter()
-                .array(2)
-                .binary(CONSTANT)
-                .map(4)
-                .string("engine_id")
-                .string(engineId)
-                .string(INSTANCE)
-                .string(instanceId)
-                .string("epoch")
-                .integer(epoch)
-                .string("round")
-                .integer(round)
-                .bytes();
+        return OwnQuestion.encode(
+                NAME,
+                new WireWriter()
+                        .map(4)
+                        .string(ENGINE)
+                        .string(engineId)
+                        .string(INSTANCE)
+                        .string(instanceId)
+                        .string("epoch")
+                        .integer(epoch)
+                        .string("round")
+                        .integer(round));
     }
 
     /**
@@ -63,12 +61,11 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
      * @throws WireException if they are no question at all
      */
     static @Nullable Revocation decode(byte[] bytes) {
-        WireReader in =
-                new WireReader("side channel question", bytes, SideChannelListener.MAX_MESSAGE);
-        if (in.arraySize("side channel question", 3) != 2
-                || !Arrays.equals(in.binary("constant", MAX_BYTES), CONSTANT)) {
+        byte[] body = OwnQuestion.body(NAME, bytes);
+        if (body == null) {
             return null;
         }
+        WireReader in = new WireReader("revocation", body, SideChannelListener.MAX_MESSAGE);
         String engineId = null;
         String instanceId = null;
         long epoch = -1;
@@ -77,7 +74,7 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
         for (int i = 0; i < entries; i++) {
             String key = in.string("a key", Subscription.MAX_ID_BYTES);
             switch (key) {
-                case "engine_id" -> engineId = in.string(key, Subscription.MAX_ID_BYTES);
+                case ENGINE -> engineId = in.string(key, Subscription.MAX_ID_BYTES);
                 case INSTANCE -> instanceId = in.string(key, Subscription.MAX_ID_BYTES);
                 case "epoch" -> epoch = in.integer(key, 0, Long.MAX_VALUE);
                 case "round" -> round = in.integer(key, 0, Long.MAX_VALUE);
@@ -92,9 +89,11 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
     }
 
     /** The bytes of an answer. */
-    static byte[] answer(String instanceId, boolean done) {
+    static byte[] answer(String engineId, String instanceId, boolean done) {
         return new WireWriter()
-                .map(2)
+                .map(3)
+                .string(ENGINE)
+                .string(engineId)
                 .string(INSTANCE)
                 .string(instanceId)
                 .string(DONE)
@@ -109,21 +108,23 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
      */
     static Reply reply(byte[] bytes) {
         WireReader in = new WireReader("revocation answer", bytes, MAX_BYTES);
+        String engineId = null;
         String instanceId = null;
         boolean done = false;
         int entries = in.mapSize("revocation answer", MAX_KEYS);
         for (int i = 0; i < entries; i++) {
             String key = in.string("a key", Subscription.MAX_ID_BYTES);
             switch (key) {
+                case ENGINE -> engineId = in.string(key, Subscription.MAX_ID_BYTES);
                 case INSTANCE -> instanceId = in.string(key, Subscription.MAX_ID_BYTES);
                 case DONE -> done = in.integer(key, 0, 1) == 1;
                 default -> in.skip("an unknown key");
             }
         }
         in.end();
-        if (instanceId == null) {
+        if (engineId == null || instanceId == null) {
             throw in.fault("it does not say who answers");
         }
-        return new Reply(instanceId, done);
+        return new Reply(engineId, instanceId, done);
     }
 }

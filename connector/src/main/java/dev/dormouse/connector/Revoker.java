@@ -107,7 +107,10 @@ final class Revoker {
         }
     }
 
-    /** A reader whose process is another one than subscribed cannot read any more either. */
+    /**
+     * A reader that another process of the same engine has replaced cannot read any more either.
+     * Any other engine at its address says nothing about it: the address is the reader's own view.
+     */
     private static boolean isDone(
             CompletableFuture<Revocation.Reply> asking, Subscription.Reader reader) {
         if (asking.isCompletedExceptionally()) {
@@ -120,7 +123,8 @@ final class Revoker {
             return false;
         }
         Revocation.Reply reply = asking.join();
-        return reply.done() || !reply.instanceId().equals(reader.instanceId());
+        return reply.engineId().equals(reader.engineId())
+                && (reply.done() || !reply.instanceId().equals(reader.instanceId()));
     }
 
     private CompletableFuture<Revocation.Reply> ask(Revocation demand, Subscription.Reader reader) {

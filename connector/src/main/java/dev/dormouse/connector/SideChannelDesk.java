@@ -19,6 +19,7 @@ public final class SideChannelDesk {
     /** More of them are not told apart from those that do not subscribe. */
     static final int MAX_READERS = 1_024;
 
+    private final String engineId;
     private final String instanceId;
     private final LongSupplier nanoClock;
     private final HoldBook holds;
@@ -33,7 +34,8 @@ public final class SideChannelDesk {
      *
      * @param nanoClock stamps answers; the clock that also stamps leases
      */
-    SideChannelDesk(String instanceId, LongSupplier nanoClock, HoldBook holds) {
+    SideChannelDesk(String engineId, String instanceId, LongSupplier nanoClock, HoldBook holds) {
+        this.engineId = engineId;
         this.instanceId = instanceId;
         this.nanoClock = nanoClock;
         this.holds = holds;
@@ -126,7 +128,7 @@ public final class SideChannelDesk {
             }
             Revocation revocation = Revocation.decode(question);
             if (revocation != null) {
-                return Revocation.answer(instanceId, revocations.isDone(revocation));
+                return Revocation.answer(engineId, instanceId, revocations.isDone(revocation));
             }
             return payload(HandshakeRequest.decode(question));
         }

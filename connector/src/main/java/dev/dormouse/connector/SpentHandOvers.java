@@ -9,23 +9,25 @@ import java.util.Map;
  * that may hold another prompt by then, although their lease goes on.
  */
 final class SpentHandOvers {
-    private static final int MAX_ENTRIES = 1 << 20;
 
     private final long memoryNanos;
+    private final int limit;
     private final LinkedHashMap<RemoteSource.Key, Long> spentNanos = new LinkedHashMap<>();
 
     /**
      * Nothing is spent yet.
      *
      * @param memoryNanos longer than any lease
+     * @param limit how many are remembered; then the oldest is forgotten
      */
-    SpentHandOvers(long memoryNanos) {
+    SpentHandOvers(long memoryNanos, int limit) {
         this.memoryNanos = memoryNanos;
+        this.limit = limit;
     }
 
     void add(RemoteSource source, long nowNanos) {
         spentNanos.putLast(source.key(), nowNanos);
-        if (spentNanos.size() > MAX_ENTRIES) {
+        if (spentNanos.size() > limit) {
             spentNanos.pollFirstEntry();
         }
     }

@@ -1,14 +1,11 @@
 package dev.dormouse.connector;
 
-import static java.nio.charset.StandardCharsets.UTF_8;
-
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A reader's wish to be told before the pages go whose payloads it was just given: {@code [bin
- * "dormouse_subscribe", {engine_id, instance_id, host, port, epoch}]}. For peers that tell an
- * instance id only: vLLM's listener would end at it.
+ * A reader's wish to be told before the pages go whose payloads it was just given: {@code
+ * dormouse_subscribe}, {@code {engine_id, instance_id, host, port, epoch}} in the shape of {@link
+ * OwnQuestion}. For peers that tell an instance id.
  *
  * @param reader who subscribes
  * @param epoch of the payloads that it was given
@@ -19,7 +16,7 @@ record Subscription(Reader reader, long epoch) {
 
     static final int MAX_BYTES = 3 * MAX_ID_BYTES + 128;
     private static final int MAX_KEYS = 16;
-    private static final byte[] CONSTANT = "dormouse_subscribe".getBytes(UTF_8);
+    private static final String NAME = "dormouse_subscribe";
     private static final String ACCEPTED = "accepted";
 
     /**
@@ -32,21 +29,20 @@ record Subscription(Reader reader, long epoch) {
     record Reader(String engineId, String instanceId, SideChannelAddress address) {}
 
     byte[] encode() {
-        return new WireWriter()
-                .array(2)
-                .binary(CONSTANT)
-                .map(5)
-                .string("engine_id")
-                .string(reader.engineId())
-                .string("instance_id")
-                .string(reader.instanceId())
-                .string("host")
-                .string(reader.address().host())
-                .string("port")
-                .integer(reader.address().port())
-                .string("epoch")
-                .integer(epoch)
-                .bytes();
+        return OwnQuestion.encode(
+                NAME,
+                new WireWriter()
+                        .map(5)
+                        .string("engine_id")
+                        .string(reader.engineId())
+                        .string("instance_id")
+                        .string(reader.instanceId())
+                        .string("host")
+                        .string(reader.address().host())
+                        .string("port")
+                        .integer(reader.address().port())
+                        .string("epoch")
+                        .integer(epoch));
     }
 
     /**
@@ -55,12 +51,11 @@ record Subscription(Reader reader, long epoch) {
      * @throws WireException if they are no question at all
      */
     static @Nullable Subscription decode(byte[] bytes) {
-        WireReader in =
-                new WireReader("side channel question", bytes, SideChannelListener.MAX_MESSAGE);
-        if (in.arraySize("side channel question", 3) != 2
-                || !Arrays.equals(in.binary("constant", MAX_BYTES), CONSTANT)) {
+        byte[] body = OwnQuestion.body(NAME, bytes);
+        if (body == null) {
             return null;
         }
+        WireReader in = new WireReader("subscription", body, SideChannelListener.MAX_MESSAGE);
         String engineId = null;
         String instanceId = null;
         String host = null;

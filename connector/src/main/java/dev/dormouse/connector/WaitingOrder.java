@@ -43,6 +43,12 @@ final class WaitingOrder {
         asked = true;
     }
 
+    /** What the peer said does not count any more. */
+    void forgetAnswers() {
+        asked = false;
+        hold = null;
+    }
+
     /** The peer said this of the request. */
     void markClaimed(HoldAnswer answer) {
         hold = answer;

@@ -30,9 +30,10 @@ public interface WorkerConnector extends AutoCloseable {
     WorkerReport poll();
 
     /**
-     * Before any rank's pages go: waits until no read of this rank is in flight and no handshake is
-     * pending. Changes nothing, so that if one rank of an engine is not ready the others have
-     * nothing to undo.
+     * Before any rank's pages go: waits until no transfer of this rank is in flight and no
+     * handshake is pending. Everything stays registered, so that if one rank of an engine is not
+     * ready the others have nothing to restore. What a push connector had not begun to write or to
+     * be written ends, as in any sleep.
      *
      * @throws ReleaseTimeoutException if something is still pending after {@code limit}
      */

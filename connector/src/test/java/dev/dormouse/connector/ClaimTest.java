@@ -72,6 +72,21 @@ final class ClaimTest {
     }
 
     @Test
+    void twoRequestsOfOneEngineAreTwoReaders() {
+        warm(d);
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        KvTransferParams stripped =
+                Params.changed(params, json -> json.remove("remote_instance_id"));
+        d.rank().transport().faults().setReadDelay(Duration.ofSeconds(1));
+        d.decode("first", 8, params, D_BLOCKS);
+        world.tickUntilReading(d);
+        d.decode("second", 8, stripped, new int[] {6, 7});
+        world.settle();
+        assertThat(d.failed()).containsExactly("second");
+        assertThat(d.holds(D_BLOCKS, 1)).isTrue();
+    }
+
+    @Test
     void whatAReaderHasClaimedStaysItsOwnWhenItDies() {
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.rank().transport().faults().planRead(new ModelFault.NeverComplete());

@@ -165,7 +165,7 @@ final class ModelSideChannels {
     }
 
     private static SideChannelDesk desk() {
-        return new SideChannelDesk("nobody", () -> 0, new HoldBook("nobody", () -> 0));
+        return new SideChannelDesk("nobody", "nobody", () -> 0, new HoldBook("nobody", () -> 0));
     }
 
     private static long epoch(Map<RankId, byte[]> payloads) {

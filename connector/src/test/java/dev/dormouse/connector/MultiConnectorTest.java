@@ -27,6 +27,7 @@ final class MultiConnectorTest {
     /** A scheduler's half that notes what it is asked. */
     private static final class Half implements SchedulerConnector {
         private final List<String> calls = new ArrayList<>();
+        private final List<ConnectorRequest> asked = new ArrayList<>();
         private int offers;
         private boolean holds;
         private @Nullable String writes;
@@ -47,6 +48,7 @@ final class MultiConnectorTest {
         public void onAllocated(
                 ConnectorRequest request, int[] blocks, int localTokens, int externalTokens) {
             calls.add("allocated " + blocks.length + " external " + externalTokens);
+            asked.add(request);
         }
 
         @Override
@@ -62,6 +64,7 @@ final class MultiConnectorTest {
         @Override
         public HandOver onFinished(
                 ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
+            asked.add(request);
             return new HandOver(
                     holds,
                     writes == null
@@ -140,6 +143,26 @@ final class MultiConnectorTest {
         assertThat(halves.get(0).calls).contains("allocated 2 external 0");
         assertThat(halves.get(1).calls).contains("allocated 2 external 4");
         assertThat(halves.get(2).calls).contains("allocated 2 external 0");
+    }
+
+    /** It would tell the holder that nobody reads, while another connector does. */
+    @Test
+    void whoDoesNotLoadARequestNeverHearsThatItIsHeldElsewhere() {
+        ConnectorRequest request = new ConnectorRequest("r", 8, Params.remote(_ -> {}));
+        halves.get(1).offers = 4;
+        halves.get(2).offers = 8;
+        assertThat(multi.externalTokens(request, 0)).isEqualTo(4);
+        multi.onAllocated(request, BLOCKS, 0, 4);
+        assertThat(multi.externalTokens(request, 0)).as("after a preemption").isZero();
+        multi.onAllocated(request, BLOCKS, 0, 0);
+        multi.onFinished(request, FinishKind.LENGTH, BLOCKS, 8);
+        assertThat(halves.get(1).asked).hasSize(3).allMatch(MultiConnectorTest::isHeldElsewhere);
+        assertThat(halves.get(0).asked).hasSize(3).noneMatch(MultiConnectorTest::isHeldElsewhere);
+        assertThat(halves.get(2).asked).hasSize(3).noneMatch(MultiConnectorTest::isHeldElsewhere);
+    }
+
+    private static boolean isHeldElsewhere(ConnectorRequest request) {
+        return Objects.requireNonNull(request.params()).remotePrefill();
     }
 
     @Test

@@ -159,4 +159,13 @@ final class NotificationTest {
     private static Notification decode(String text) {
         return Notification.decode(text.getBytes(UTF_8));
     }
+
+    @Test
+    void aCompletionOfAnIdThatNoEngineWouldGiveIsMalformed() {
+        String id = "x".repeat(Notification.MAX_ID_CHARS);
+        assertThat(Notification.decode((id + ":1").getBytes(UTF_8)))
+                .isEqualTo(new Notification.Completion(id, 1));
+        assertThat(Notification.decode((id + "x:1").getBytes(UTF_8)))
+                .isInstanceOf(Notification.Malformed.class);
+    }
 }

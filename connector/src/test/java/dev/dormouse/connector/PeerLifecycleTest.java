@@ -188,7 +188,7 @@ final class PeerLifecycleTest {
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
         pair.assertFails(params);
         assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
-        pair.assertReads(params, 1);
+        pair.assertTransfers(2);
     }
 
     @Test

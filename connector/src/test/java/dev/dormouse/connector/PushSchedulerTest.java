@@ -31,6 +31,12 @@ final class PushSchedulerTest {
     }
 
     @Test
+    void whatWasGeneratedBehindThePromptIsNotPushed() {
+        prefill("p1", Params.prefill(), FinishKind.LENGTH, TOKENS + 3);
+        assertThat(holder.step().push().handOvers()).containsExactly(entry("p1", List.of(3, 1)));
+    }
+
+    @Test
     void whatIsNotHandedOverIsNotGivenToTheRanks() {
         for (FinishKind kind : new FinishKind[] {FinishKind.ABORTED, FinishKind.FAILED}) {
             assertThat(prefill("p" + kind, Params.prefill(), kind, TOKENS))

@@ -202,6 +202,27 @@ final class PushTransferTest {
         runUntil(() -> d.received().contains("d1") && p.sent().contains("p1"));
     }
 
+    /** As after a sleep that was given up: the pages are the same, and the write goes on. */
+    @Test
+    void aHolderThatHasPublishedAnewMayStillBeWriting() {
+        p.rank().transport().faults().planRead(new ModelFault.NeverComplete());
+        d.decode("d1", TOKENS, p.prefill("p1", TOKENS, P_BLOCKS, 1), D_BLOCKS);
+        runUntil(() -> p.rank().transport().writesPosted() == 1);
+        p.publish();
+        KvTransferParams next = p.prefill("p2", TOKENS, new int[] {6, 7}, 2);
+        d.decode("d2", TOKENS, next, new int[] {8, 9});
+        runUntil(() -> d.received().contains("d2"));
+        assertThat(d.abandoned()).contains("d1");
+        for (int i = 0; i < 50; i++) {
+            world.tick();
+        }
+        assertThat(d.received()).as("its blocks are still written").doesNotContain("d1");
+        p.rank().transport().failStuckReads();
+        world.elapse(Duration.ofSeconds(1));
+        runUntil(() -> d.received().contains("d1"));
+        assertThat(d.failed()).contains("d1");
+    }
+
     @Test
     void aHolderThatCannotReachTheWaitingEngineDropsThePushAndTheRequestFails() {
         KvTransferParams params = p.prefill("p1", TOKENS, P_BLOCKS, 1);

@@ -222,19 +222,20 @@ final class RankTransferTest {
         RankPool d = new RankPool(world, "D", 2, 4, BLOCK_TOKENS);
         List<String> bad = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
-            KvTransferParams params = p.prefill("p" + i, 8, new int[] {1, 2}, i);
+            KvTransferParams other = p.prefill("b" + i, 8, new int[] {3, 4}, i);
             for (int claimed : new int[] {1, 4, 3, 1_024}) {
                 String id = "bad" + i + "-" + claimed;
                 bad.add(id);
                 d.decode(
                         id,
                         8,
-                        Params.changed(params, json -> json.put("tp_size", claimed)),
+                        Params.changed(other, json -> json.put("tp_size", claimed)),
                         new int[] {5, 6},
                         0);
                 run(p, d, () -> d.received().contains(id), id);
             }
             String good = "good" + i;
+            KvTransferParams params = p.prefill("p" + i, 8, new int[] {1, 2}, i);
             d.decode(good, 8, params, new int[] {1, 2}, 0);
             run(p, d, () -> d.received().contains(good), good);
             assertThat(d.holds(new int[] {1, 2}, i, 0, 8)).isTrue();

@@ -128,6 +128,26 @@ final class ReadDeadlineTest {
         assertThat(d.failed()).containsExactly("queued");
     }
 
+    /** It looks at no deadline, and nobody can tell it: only its renewals say that it waits. */
+    @Test
+    void whileDrainingAReaderOfVllmsIsStillRenewed() {
+        world.sideChannels().serveLikeVllm(p.address());
+        decode("warm", likeVllm(p.prefill("p0", 8, P_BLOCKS, 1)));
+        KvTransferParams params = likeVllm(p.prefill("p1", 8, P_BLOCKS, 2));
+        ConnectorRequest queued = new ConnectorRequest("queued", 8, params);
+        d.scheduler().onArrival(queued);
+        p.scheduler().drain(true);
+        for (int second = 0; second < 40; second++) {
+            world.elapse(Duration.ofSeconds(1));
+            world.tick();
+        }
+        assertThat(p.sent()).doesNotContain("p1");
+        d.scheduler().onAllocated(queued, D_BLOCKS, 0, 8);
+        world.settle();
+        assertThat(d.failed()).isEmpty();
+        assertThat(d.holds(D_BLOCKS, 2)).isTrue();
+    }
+
     @Test
     void withoutInstanceOrEpochOrLeaseTheHolderMustSayThatItHoldsTheRequest() {
         for (List<String> lost :

@@ -113,6 +113,16 @@ final class RevocationTest {
     }
 
     @Test
+    void anotherEngineAtAReadersAddressSaysNothingAboutTheReader() {
+        pair.assertTransfers(1);
+        prefillOther(2);
+        int port = d.scheduler().sideChannelPort();
+        d.kill();
+        world.start(world.config("X").sideChannelPort(port));
+        assertLastsUntilTheLeaseEnds();
+    }
+
+    @Test
     void aReaderThatSleepsHasNothingToReadThrough() {
         pair.assertTransfers(1);
         prefillOther(2);
@@ -239,7 +249,7 @@ final class RevocationTest {
             assertThat(Subscription.isAccepted(ask(p.address(), question).body())).isTrue();
         }
         pair.assertTransfers(1);
-        SideChannelDesk desk = new SideChannelDesk("i", () -> 0, new HoldBook("i", () -> 0));
+        SideChannelDesk desk = new SideChannelDesk("P", "i", () -> 0, new HoldBook("i", () -> 0));
         desk.serve(1, world.sideChannels().served(p.address()));
         SideChannelDesk.Session anonymous = desk.connected();
         assertThat(anonymous.answer(HandshakeRequest.encode(new RankId(0, 0)))).isNotNull();

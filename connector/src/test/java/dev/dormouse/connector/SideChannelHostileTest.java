@@ -34,7 +34,7 @@ final class SideChannelHostileTest {
     private static final long EPOCH = 1;
 
     private final SideChannelDesk desk =
-            new SideChannelDesk("i", System::nanoTime, new HoldBook("i", System::nanoTime));
+            new SideChannelDesk("P", "i", System::nanoTime, new HoldBook("i", System::nanoTime));
     private SideChannelListener listener = open(256, Duration.ofSeconds(30));
 
     @AfterEach

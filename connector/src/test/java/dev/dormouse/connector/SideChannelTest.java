@@ -35,7 +35,8 @@ final class SideChannelTest {
             new Subscription.Reader("D", "di", new SideChannelAddress("127.0.0.1", 5600));
 
     private final HoldBook holds = new HoldBook("i", SideChannelTest::clock);
-    private final SideChannelDesk desk = new SideChannelDesk("i", SideChannelTest::clock, holds);
+    private final SideChannelDesk desk =
+            new SideChannelDesk("P", "i", SideChannelTest::clock, holds);
     private final SideChannelListener listener =
             new SideChannelListener(new SideChannelAddress("127.0.0.1", 0), desk);
     private final SideChannelAddress address = new SideChannelAddress("127.0.0.1", listener.port());
@@ -280,8 +281,10 @@ final class SideChannelTest {
                         List.of(RANK),
                         List.of(new HoldQuestion("held", "di"), new HoldQuestion("not:held", "di")),
                         LIMIT);
-        HoldAnswer held = Objects.requireNonNull(answers.holds().get("held"));
-        HoldAnswer not = Objects.requireNonNull(answers.holds().get("not:held"));
+        HoldAnswer held =
+                Objects.requireNonNull(answers.holds().get(new HoldQuestion("held", "di")));
+        HoldAnswer not =
+                Objects.requireNonNull(answers.holds().get(new HoldQuestion("not:held", "di")));
         assertThat(held.confirms(new RegistrationIdentity("i", 3, 3))).isTrue();
         assertThat(held.untilNanos() - before).isPositive();
         assertThat(held.confirms(new RegistrationIdentity("i", 4, 4))).isFalse();
@@ -368,7 +371,7 @@ final class SideChannelTest {
         assertThat(desk.revocations().take()).containsExactly(revocation);
         assertThat(revoke(revocation).done()).isFalse();
         desk.revocations().done(Set.of(revocation.id()));
-        assertThat(revoke(revocation)).isEqualTo(new Revocation.Reply("i", true));
+        assertThat(revoke(revocation)).isEqualTo(new Revocation.Reply("P", "i", true));
         assertThat(revoke(new Revocation("P", "pi", 5, 100)).done()).isFalse();
     }
 
@@ -384,7 +387,7 @@ final class SideChannelTest {
             new Subscription(READER, 7).encode(),
             Subscription.answer(true),
             new Revocation("P", "pi", 7, 1).encode(),
-            Revocation.answer("i", true)
+            Revocation.answer("P", "i", true)
         };
         Seeded.forAll(
                 1_000,
@@ -409,23 +412,44 @@ final class SideChannelTest {
                 });
     }
 
+    /** vLLM's listener answers an unknown constant with a payload, and ends at any other shape. */
+    @Test
+    void ownQuestionsHaveTheShapeOfAHandshakeSoThatNoListenerOfVllmEnds() {
+        for (byte[] question :
+                List.of(
+                        new HoldQuestion("r", "di d1").encode(),
+                        new Subscription(READER, 7).encode(),
+                        new Revocation("P", "pi", 7, 1).encode())) {
+            WireReader in = new WireReader("question", question, question.length);
+            assertThat(in.arraySize("question", 3)).isEqualTo(3);
+            assertThat(new String(in.binary("constant", question.length), UTF_8))
+                    .startsWith("dormouse_");
+            assertThat(in.integer("pp_rank", 0, 9)).isZero();
+            assertThat(in.integer("tp_rank", 0, 9)).isZero();
+            in.end();
+        }
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> HoldAnswer.decode(PAYLOAD, 0));
+        assertThatExceptionOfType(WireException.class).isThrownBy(() -> Revocation.reply(PAYLOAD));
+        assertThat(Subscription.isAccepted(PAYLOAD)).isFalse();
+    }
+
     @Test
     void aSubscriptionNamesSomebodyWhoCanBeReached() {
         for (String host : List.of("0.0.0.0", "::", "*")) {
             byte[] bytes =
-                    new WireWriter()
-                            .array(2)
-                            .binary("dormouse_subscribe".getBytes(UTF_8))
-                            .map(4)
-                            .string("engine_id")
-                            .string("D")
-                            .string("instance_id")
-                            .string("di")
-                            .string("host")
-                            .string(host)
-                            .string("port")
-                            .integer(5600)
-                            .bytes();
+                    OwnQuestion.encode(
+                            "dormouse_subscribe",
+                            new WireWriter()
+                                    .map(4)
+                                    .string("engine_id")
+                                    .string("D")
+                                    .string("instance_id")
+                                    .string("di")
+                                    .string("host")
+                                    .string(host)
+                                    .string("port")
+                                    .integer(5600));
             assertThatExceptionOfType(WireException.class)
                     .as(host)
                     .isThrownBy(() -> Subscription.decode(bytes));
