@@ -7,6 +7,8 @@ import dev.dormouse.testkit.ModelCounts;
 import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.testkit.Seeded;
 import dev.dormouse.transport.PeerMessage;
+import java.util.Set;
+import java.util.Map;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -115,6 +117,63 @@ final class PullReadTest {
         assertThat(d.received()).isEmpty();
         assertThat(d.failed()).isEmpty();
         assertThat(d.statistics().failedHandshakes()).isEqualTo(1);
+    }
+
+    @Test
+    void whoeverWaitsForTheEndOfANoticeHearsOfItHoweverItEnds() {
+        KvTransferParams params = p.prefill("p1", 8, new int[] {3, 1}, 1);
+        notice("told", params);
+        world.settle();
+        assertThat(d.received()).containsExactly("told");
+        assertThat(p.sent()).containsExactly("p1");
+
+        KvTransferParams taken = p.prefill("p2", 8, new int[] {3, 1}, 1);
+        ModelEngine other = world.start("O");
+        other.decode("o1", 8, taken, new int[] {4, 5});
+        world.settle();
+        notice("notHeld", taken);
+        world.settle();
+        assertThat(d.received()).contains("notHeld");
+
+        KvTransferParams gone = p.prefill("p3", 8, new int[] {3, 1}, 1);
+        p.kill();
+        notice("unreachable", gone);
+        world.settle();
+        assertThat(d.received()).contains("unreachable");
+
+        d.rank().worker().releaseKvCaches(Duration.ofSeconds(1));
+        notice("released", gone);
+        world.settle();
+        assertThat(d.received()).contains("released");
+        assertThat(d.failed()).isEmpty();
+    }
+
+    private void notice(String requestId, KvTransferParams params) {
+        RemoteSource source = RemoteHandOver.read(params).source();
+        ReadOrder order =
+                new ReadOrder(requestId, source, List.of(), List.of(), 0, 0, true);
+        d.rank()
+                .worker()
+                .start(
+                        new ConnectorStep(
+                                List.of(order),
+                                Set.of(),
+                                Set.of(),
+                                Map.of(),
+                                List.of(),
+                                world.nanoTime() / 1e9));
+    }
+
+    @Test
+    void aPromptOfAnotherLengthIsCountedAsAFailedTransferAndItsHolderLetsGo() {
+        KvTransferParams params = p.prefill("p1", 8, new int[] {3, 1}, 1);
+        d.decode("d1", 12, params, new int[] {4, 5, 6});
+        world.settle();
+        assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.reason("d1")).contains("tokens here");
+        assertThat(d.statistics().failedTransfers()).isEqualTo(1);
+        assertThat(d.rank().transport().readsPosted()).isZero();
+        assertThat(p.sent()).containsExactly("p1");
     }
 
     @Test
@@ -324,6 +383,12 @@ final class PullReadTest {
                         new PeerMessage("x", new byte[] {(byte) 0xff, (byte) 0xfe}));
         world.settle();
         assertThat(p.statistics().malformedNotifications()).isEqualTo(8);
+        world.fabric()
+                .inject(
+                        p.rank().transport().agentName(),
+                        new PeerMessage("x", new PushEnd("p1", true).encode()));
+        world.settle();
+        assertThat(p.statistics().malformedNotifications()).as("nothing is pushed").isEqualTo(9);
         KvTransferParams params = p.prefill("p1", 4, new int[] {0}, 1);
         d.decode("d1", 4, params, new int[] {2});
         world.settle();
