@@ -177,6 +177,24 @@ final class PullReadTest {
     }
 
     @Test
+    void thePeersLastBlockIsReadAndTheOneBehindItIsNot() {
+        int last = ModelEngine.BLOCKS - 1;
+        KvTransferParams params = p.prefill("p1", 4, new int[] {last}, 1);
+        d.decode("d1", 4, params, new int[] {2});
+        world.settle();
+        assertThat(d.failed()).isEmpty();
+        assertThat(d.holds(new int[] {2}, 1)).isTrue();
+        KvTransferParams behind =
+                Params.changed(
+                        p.prefill("p2", 4, new int[] {last}, 1),
+                        json -> json.putArray("remote_block_ids").addArray().add(last + 1));
+        d.decode("d2", 4, behind, new int[] {2});
+        world.settle();
+        assertThat(d.failed()).containsExactly("d2");
+        assertThat(d.reason("d2")).contains("remote block " + (last + 1) + " does not exist");
+    }
+
+    @Test
     void manyRequestsShareOneHandshake() {
         for (int i = 0; i < 8; i++) {
             KvTransferParams params = p.prefill("p" + i, 4, new int[] {i}, i);

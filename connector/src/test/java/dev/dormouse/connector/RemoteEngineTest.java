@@ -1,6 +1,7 @@
 package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import java.time.Duration;
 import java.util.List;
@@ -62,6 +63,19 @@ final class RemoteEngineTest {
         assertThat(engine.isRetired(ADDRESS, "pi16")).isTrue();
         assertThat(engine.isRetired(new SideChannelAddress("127.0.0.1", 5601), "pi16")).isFalse();
         assertThat(engine.isRetired(ADDRESS, null)).isFalse();
+    }
+
+    @Test
+    void whatIsReadFromIsNotDropped() {
+        LoadedEngine loaded = loaded("pi", 4);
+        loaded.addTransfer(1);
+        assertThat(loaded.transfersInFlight()).isEqualTo(1);
+        assertThatIllegalStateException().isThrownBy(loaded::close);
+        engine.setLoaded(loaded);
+        assertThat(engine.isIdle()).isFalse();
+        loaded.addTransfer(-1);
+        assertThat(engine.isIdle()).isTrue();
+        loaded.close();
     }
 
     @Test
