@@ -91,6 +91,17 @@ final class RankReportsTest {
     }
 
     @Test
+    void aReportOfNothingButStatisticsIsNotEmpty() {
+        StatisticsRecorder recorder = new StatisticsRecorder();
+        recorder.handshake(false);
+        TransferStatistics statistics = recorder.take();
+        assertThat(statistics.handshakes()).isEqualTo(1);
+        assertThat(statistics.rehandshakes()).isZero();
+        assertThat(new WorkerReport(Set.of(), Set.of(), Set.of(), statistics).isEmpty()).isFalse();
+        assertThat(EMPTY.isEmpty()).isTrue();
+    }
+
+    @Test
     void aHoldIsRenewedAsFarAsTheRankThatRenewedItLeast() {
         RankReports reports = new RankReports(2);
         assertThat(reports.merge(List.of(renewed(50), EMPTY)).renewedSending()).isEmpty();

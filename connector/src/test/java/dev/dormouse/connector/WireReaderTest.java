@@ -80,6 +80,23 @@ final class WireReaderTest {
                 "f is nested deeper than " + MAX_DEPTH);
     }
 
+    @Test
+    void aValueOfAnyTypeIsSkippedAsAWhole() {
+        WireReader in =
+                reader(
+                        new WireWriter()
+                                .map(2)
+                                .string("a")
+                                .strings(List.of("b", "c"))
+                                .binary(new byte[3])
+                                .float64(1)
+                                .integer(7)
+                                .bytes());
+        in.skip("f");
+        assertThat(in.integer("g", 0, 9)).isEqualTo(7);
+        in.end();
+    }
+
     /** A nil in so many arrays. */
     private static byte[] nested(int depth) {
         return hex("91".repeat(depth) + "c0");
