@@ -14,9 +14,7 @@ final class HoldMemoryTest {
     private final SpentHandOvers spent = new SpentHandOvers(MEMORY);
     private final HeldRequests held =
             new HeldRequests(
-                    Duration.ofSeconds(30),
-                    Duration.ofSeconds(480),
-                    new HoldBook("pi", () -> 0));
+                    Duration.ofSeconds(30), Duration.ofSeconds(480), new HoldBook("pi", () -> 0));
 
     @Test
     void aHandOverThatIsSpentIsRememberedAsLongAsAnyLease() {

@@ -155,8 +155,7 @@ final class NotificationTest {
     }
 
     private static List<Notification.Renewal> renewals(List<String> ids) {
-        return Notification.Renewal.of(
-                new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
+        return Notification.Renewal.of(new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
     }
 
     @Test

@@ -7,11 +7,11 @@ import dev.dormouse.testkit.ModelCounts;
 import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.testkit.Seeded;
 import dev.dormouse.transport.PeerMessage;
-import java.util.Set;
-import java.util.Map;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -150,8 +150,7 @@ final class PullReadTest {
 
     private void notice(String requestId, KvTransferParams params) {
         RemoteSource source = RemoteHandOver.read(params).source();
-        ReadOrder order =
-                new ReadOrder(requestId, source, List.of(), List.of(), 0, 0, true);
+        ReadOrder order = new ReadOrder(requestId, source, List.of(), List.of(), 0, 0, true);
         d.rank()
                 .worker()
                 .start(

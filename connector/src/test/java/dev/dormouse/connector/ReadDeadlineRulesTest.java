@@ -88,8 +88,7 @@ final class ReadDeadlineRulesTest {
     }
 
     private long deadline(RemoteLease lease, @Nullable HoldAnswer hold, LoadedEngine source) {
-        RemoteSource remote =
-                new RemoteSource("P", "pi", "p1", "127.0.0.1", 5600, 1, 1, 4, lease);
+        RemoteSource remote = new RemoteSource("P", "pi", "p1", "127.0.0.1", 5600, 1, 1, 4, lease);
         WaitingOrder waiting =
                 new WaitingOrder(
                         new ReadOrder("d1", remote, List.of(1), List.of(7), 0, 4, true),

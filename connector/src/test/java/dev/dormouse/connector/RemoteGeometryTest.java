@@ -121,7 +121,14 @@ final class RemoteGeometryTest {
                         LOCAL.kind(),
                         0);
         AgentMetadata wide =
-                with(Map.of("layout", "LBNHC", "lengths", List.of(96L, 96L), "strides", List.of(128L, 128L)));
+                with(
+                        Map.of(
+                                "layout",
+                                "LBNHC",
+                                "lengths",
+                                List.of(96L, 96L),
+                                "strides",
+                                List.of(128L, 128L)));
         RankMapping.Slice half = RankMapping.of(1, 2, 1, 4).slices().getFirst();
         assertThatExceptionOfType(ConnectorException.class)
                 .isThrownBy(() -> RemoteGeometry.check("P", wide, byToken, half, 1_000))

@@ -69,7 +69,8 @@ final class SideChannelDeskTest {
     }
 
     private static boolean subscribe(SideChannelDesk.Session session, int port, long epoch) {
-        return Subscription.isAccepted(ask(session, new Subscription(reader(port), epoch).encode()));
+        return Subscription.isAccepted(
+                ask(session, new Subscription(reader(port), epoch).encode()));
     }
 
     private static byte[] ask(SideChannelDesk.Session session, byte[] question) {
