@@ -14,8 +14,6 @@ import org.junit.jupiter.api.Test;
 
 /** Until when a rank holds a request, with a scheduler whose clock stands elsewhere. */
 final class SendLedgerTest {
-    private static final Predicate<String> NOT_BUSY = _ -> false;
-
     private final StatisticsRecorder statistics = new StatisticsRecorder();
     private final SendLedger ledger =
             new SendLedger(Duration.ofSeconds(20), Duration.ofSeconds(60), statistics);
@@ -24,10 +22,10 @@ final class SendLedgerTest {
     @Test
     void aLeaseEndsAtItsDeadlineOnTheRanksClock() {
         lease("a");
-        ledger.expire(seconds(35) - 1, finished, NOT_BUSY);
+        ledger.expire(seconds(35) - 1, finished, _ -> false);
         assertThat(finished).isEmpty();
         assertThat(ledger.holds("a")).isTrue();
-        ledger.expire(seconds(35), finished, NOT_BUSY);
+        ledger.expire(seconds(35), finished, _ -> false);
         assertThat(finished).containsExactly("a");
         assertThat(ledger.holds("a")).isFalse();
         assertThat(ledger.knows("a")).isFalse();
@@ -39,7 +37,7 @@ final class SendLedgerTest {
         lease("a");
         ledger.expire(seconds(35), finished, "a"::equals);
         assertThat(finished).isEmpty();
-        ledger.expire(seconds(36), finished, NOT_BUSY);
+        ledger.expire(seconds(36), finished, _ -> false);
         assertThat(finished).containsExactly("a");
     }
 
@@ -49,9 +47,9 @@ final class SendLedgerTest {
         renew("a", 25);
         assertThat(ledger.takeRenewed()).containsExactly(entry("a", 1_040.0));
         assertThat(ledger.takeRenewed()).isEmpty();
-        ledger.expire(seconds(45) - 1, finished, NOT_BUSY);
+        ledger.expire(seconds(45) - 1, finished, _ -> false);
         assertThat(finished).isEmpty();
-        ledger.expire(seconds(45), finished, NOT_BUSY);
+        ledger.expire(seconds(45), finished, _ -> false);
         assertThat(finished).containsExactly("a");
     }
 
@@ -70,24 +68,24 @@ final class SendLedgerTest {
         renew("a", 49);
         renew("a", 64);
         assertThat(ledger.takeRenewed()).containsExactly(entry("a", 1_060.0));
-        ledger.expire(seconds(65), finished, NOT_BUSY);
+        ledger.expire(seconds(65), finished, _ -> false);
         assertThat(finished).containsExactly("a");
     }
 
     @Test
     void whatIsNotProcessedIsNotKnownAnyMore() {
-        take(step(Set.of("a"), Set.of(), Map.of(), Set.of()), NOT_BUSY);
+        take(step(Set.of("a"), Set.of(), Map.of(), Set.of()), _ -> false);
         assertThat(ledger.knows("a")).isTrue();
-        take(step(Set.of(), Set.of("a"), Map.of(), Set.of()), NOT_BUSY);
+        take(step(Set.of(), Set.of("a"), Map.of(), Set.of()), _ -> false);
         assertThat(ledger.knows("a")).isFalse();
     }
 
     @Test
     void whatWasReadBeforeItsLeaseCameIsForgottenWithIt() {
-        take(step(Set.of("a"), Set.of(), Map.of(), Set.of()), NOT_BUSY);
+        take(step(Set.of("a"), Set.of(), Map.of(), Set.of()), _ -> false);
         ledger.complete(new Notification.Completion("a", 1), "reader", finished);
         assertThat(finished).isEmpty();
-        take(step(Set.of(), Set.of(), Map.of("a", 1_030.0), Set.of()), NOT_BUSY);
+        take(step(Set.of(), Set.of(), Map.of("a", 1_030.0), Set.of()), _ -> false);
         assertThat(finished).containsExactly("a");
         assertThat(ledger.knows("a")).isFalse();
         assertThat(ledger.holds("a")).isFalse();
@@ -120,7 +118,7 @@ final class SendLedgerTest {
 
     /** Held from 5 to 35 s of the rank, which are 1000 to 1030 s of the scheduler. */
     private void lease(String id) {
-        take(step(Set.of(id), Set.of(), Map.of(id, 1_030.0), Set.of()), NOT_BUSY);
+        take(step(Set.of(id), Set.of(), Map.of(id, 1_030.0), Set.of()), _ -> false);
     }
 
     private void take(ConnectorStep step, Predicate<String> busy) {

@@ -5,9 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatNoException;
 
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
@@ -28,25 +26,23 @@ final class WireMessagesTest {
 
     @Test
     void bytesBehindAMessageRefuseIt() {
-        Map<byte[], Consumer<byte[]>> messages = new LinkedHashMap<>();
-        messages.put(PAYLOAD, HandshakePayload::decode);
-        messages.put(REVOCATION, Revocation::decode);
-        messages.put(REVOKED, Revocation::reply);
-        messages.put(SUBSCRIPTION, Subscription::decode);
-        messages.put(SUBSCRIBED, Subscription::isAccepted);
-        messages.put(HOLD, bytes -> HoldAnswer.decode(bytes, 0));
-        messages.put(new HoldQuestion("r", "di").encode(), HoldQuestion::decode);
-        messages.put(HandshakeRequest.encode(new RankId(0, 1)), HandshakeRequest::decode);
-        messages.put(
+        assertExact(PAYLOAD, HandshakePayload::decode);
+        assertExact(REVOCATION, Revocation::decode);
+        assertExact(REVOKED, Revocation::reply);
+        assertExact(SUBSCRIPTION, Subscription::decode);
+        assertExact(SUBSCRIBED, Subscription::isAccepted);
+        assertExact(HOLD, bytes -> HoldAnswer.decode(bytes, 0));
+        assertExact(new HoldQuestion("r", "di").encode(), HoldQuestion::decode);
+        assertExact(HandshakeRequest.encode(new RankId(0, 1)), HandshakeRequest::decode);
+        assertExact(
                 new WireWriter().float64(1).bytes(),
                 bytes -> new HandshakeAnswers.Collector().addPayload(PAYLOAD, bytes, 0, 1));
-        messages.forEach(
-                (bytes, decoder) -> {
-                    assertThatNoException().isThrownBy(() -> decoder.accept(bytes));
-                    byte[] longer = Arrays.copyOf(bytes, bytes.length + 1);
-                    assertThatExceptionOfType(WireException.class)
-                            .isThrownBy(() -> decoder.accept(longer));
-                });
+    }
+
+    private static void assertExact(byte[] message, Consumer<byte[]> decoder) {
+        assertThatNoException().isThrownBy(() -> decoder.accept(message));
+        byte[] longer = Arrays.copyOf(message, message.length + 1);
+        assertThatExceptionOfType(WireException.class).isThrownBy(() -> decoder.accept(longer));
     }
 
     @Test
