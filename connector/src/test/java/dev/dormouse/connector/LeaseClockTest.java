@@ -13,7 +13,7 @@ import java.util.function.Predicate;
 import org.junit.jupiter.api.Test;
 
 /** Until when a rank holds a request, with a scheduler whose clock stands elsewhere. */
-final class SendLedgerTest {
+final class LeaseClockTest {
     private final StatisticsRecorder statistics = new StatisticsRecorder();
     private final SendLedger ledger =
             new SendLedger(Duration.ofSeconds(20), Duration.ofSeconds(60), statistics);

@@ -9,7 +9,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** A holder is told that nothing is read. */
-final class NoticeTest {
+final class NoticeEndTest {
     private final ModelWorld world = new ModelWorld();
     private final ModelEngine p = world.start("P");
     private final ModelEngine d = world.start("D");
