@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param readTimeout limit of one read or write, from post to completion
  * @param pushTimeout how long a request waits for another engine's write
  * @param engineTtl how long an unused peer stays loaded; zero for ever
+ * @param readBack how prefill engines read from decode engines; null if they do not
  * @param skipReregistration test only: release and restore keep the old registration and payload,
  *     the fault that this connector exists to avoid
  */
@@ -41,6 +42,7 @@ public record ConnectorConfig(
         Duration readTimeout,
         Duration pushTimeout,
         Duration engineTtl,
+        @Nullable ReadBack readBack,
         boolean skipReregistration) {
     /** The side channel's port in vLLM, {@code VLLM_NIXL_SIDE_CHANNEL_PORT}. */
     public static final int DEFAULT_PORT = 5600;
@@ -84,6 +86,9 @@ public record ConnectorConfig(
         require(
                 !engineTtl.isNegative() && engineTtl.compareTo(MAX_TTL) <= 0,
                 "engineTtl=" + engineTtl + " is not between 0 and " + MAX_TTL);
+        require(
+                readBack == null || !factors.isPush(),
+                "readBack is set, but the push connector cannot read");
     }
 
     /** How far a renewal extends a lease: two thirds of it. */
@@ -94,6 +99,13 @@ public record ConnectorConfig(
     /** How long a request is held at most, however often it is renewed: 480 s at 30 s. */
     Duration holdLimit() {
         return leaseDuration.multipliedBy(16);
+    }
+
+    /** Longer than any hold of an engine with these settings. */
+    Duration longestHold() {
+        return readBack == null || readBack.holdDuration().compareTo(holdLimit()) < 0
+                ? holdLimit()
+                : readBack.holdDuration();
     }
 
     private static void requirePositive(String name, Duration value, Duration max) {
@@ -131,6 +143,7 @@ public record ConnectorConfig(
         private Duration readTimeout = Duration.ofMinutes(2);
         private Duration pushTimeout = Duration.ofMinutes(8);
         private Duration engineTtl = Duration.ofHours(1);
+        private @Nullable ReadBack readBack;
         private boolean skipReregistration;
 
         private Builder(CompatibilityFactors factors, int blockTokens) {
@@ -226,6 +239,12 @@ public record ConnectorConfig(
             return this;
         }
 
+        /** Default: null. */
+        public Builder readBack(@Nullable ReadBack value) {
+            readBack = value;
+            return this;
+        }
+
         /** Test only, see {@link ConnectorConfig#skipReregistration}. Default: false. */
         public Builder skipReregistration(boolean value) {
             skipReregistration = value;
@@ -254,6 +273,7 @@ public record ConnectorConfig(
                     readTimeout,
                     pushTimeout,
                     engineTtl,
+                    readBack,
                     skipReregistration);
         }
     }

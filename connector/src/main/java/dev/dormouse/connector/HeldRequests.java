@@ -14,11 +14,21 @@ import java.util.Set;
 final class HeldRequests {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
+    /**
+     * How long a request that was held for a next turn stays once it is claimed: six times the
+     * margin that its reader leaves, as for the usual lease.
+     */
+    private static final Duration LEAST_CLAIM = Duration.ofSeconds(30);
+
+    /** {@code lostNanos} is when a rank must have lost it, if it is held then. */
+    private record Hold(long promisedNanos, long lostNanos) {}
+
     private final Duration lease;
     private final Duration limit;
     private final HoldBook book;
-    private final Map<String, Long> sinceNanos = new HashMap<>();
+    private final Map<String, Hold> holds = new HashMap<>();
     private final Map<String, Double> newLeases = new HashMap<>();
+    private final Set<String> endedEarly = new LinkedHashSet<>();
 
     /**
      * Nothing is held.
@@ -33,21 +43,75 @@ final class HeldRequests {
 
     /** The requests that are held. */
     Set<String> ids() {
-        return new LinkedHashSet<>(sinceNanos.keySet());
+        return new LinkedHashSet<>(holds.keySet());
     }
 
     int size() {
-        return sinceNanos.size();
+        return holds.size();
     }
 
     /** Holds a request from now on; returns the lease. */
     RemoteLease hold(String requestId, long nowNanos) {
-        long untilNanos = nowNanos + lease.toNanos();
-        RemoteLease given = new RemoteLease(untilNanos / 1e9, lease.toNanos() / 1e9);
-        newLeases.put(requestId, given.deadlineSeconds());
-        sinceNanos.put(requestId, nowNanos);
-        book.hold(requestId, untilNanos);
+        long lostNanos = nowNanos + limit.plus(lease).toNanos();
+        holds.put(requestId, new Hold(lostNanos, lostNanos));
+        RemoteLease given = lease(requestId, nowNanos, lease);
+        book.hold(requestId, nowNanos + lease.toNanos());
         return given;
+    }
+
+    /**
+     * Holds a request for the client's next turn from now on; returns the lease.
+     *
+     * @param promised for how long it must not {@linkplain #endEarly end early}, since there may be
+     *     readers that do not claim what they read
+     */
+    RemoteLease holdForNextTurn(
+            String requestId, long nowNanos, Duration duration, Duration promised) {
+        holds.put(
+                requestId,
+                new Hold(
+                        nowNanos + promised.toNanos(),
+                        nowNanos + duration.plus(limit).plus(lease).toNanos()));
+        RemoteLease given = lease(requestId, nowNanos, duration);
+        Duration claim = lease.compareTo(LEAST_CLAIM) > 0 ? lease : LEAST_CLAIM;
+        book.hold(requestId, nowNanos + duration.toNanos(), claim.toNanos());
+        return given;
+    }
+
+    private RemoteLease lease(String requestId, long nowNanos, Duration length) {
+        RemoteLease given =
+                new RemoteLease((nowNanos + length.toNanos()) / 1e9, length.toNanos() / 1e9);
+        newLeases.put(requestId, given.deadlineSeconds());
+        return given;
+    }
+
+    /**
+     * Ends a hold for a next turn before its time, if it was not promised and nobody has claimed
+     * it.
+     *
+     * @return true if the ranks will report it as sent
+     */
+    boolean endEarly(String requestId, long nowNanos) {
+        Hold hold = holds.get(requestId);
+        if (endedEarly.contains(requestId)) {
+            return true;
+        }
+        if (hold == null || nowNanos - hold.promisedNanos() < 0 || !book.endUnclaimed(requestId)) {
+            return false;
+        }
+        return endedEarly.add(requestId);
+    }
+
+    /** Ends early what can be. */
+    void endEarly(long nowNanos) {
+        for (String id : holds.keySet()) {
+            boolean _ = endEarly(id, nowNanos);
+        }
+    }
+
+    /** What was ended early and is still reported as held. */
+    Set<String> endedEarly() {
+        return endedEarly;
     }
 
     /** Takes what the ranks report of holds. */
@@ -55,7 +119,8 @@ final class HeldRequests {
         report.renewedSending().forEach((id, until) -> book.renew(id, (long) (until * 1e9)));
         for (String id : report.finishedSending()) {
             book.end(id);
-            sinceNanos.remove(id);
+            holds.remove(id);
+            endedEarly.remove(id);
         }
     }
 
@@ -65,15 +130,15 @@ final class HeldRequests {
      * rank reports it then.
      */
     Map<String, Double> takeLeases(long nowNanos) {
-        long tooOldNanos = limit.plus(lease).toNanos();
-        for (Map.Entry<String, Long> hold : sinceNanos.entrySet()) {
-            if (nowNanos - hold.getValue() >= tooOldNanos) {
+        for (Map.Entry<String, Hold> hold : holds.entrySet()) {
+            if (nowNanos - hold.getValue().lostNanos() >= 0) {
                 LOG.log(
                         System.Logger.Level.WARNING,
                         "a hold outlived its limit and is ended: request={0}",
                         hold.getKey());
                 newLeases.put(hold.getKey(), nowNanos / 1e9);
-                hold.setValue(nowNanos);
+                long againNanos = nowNanos + limit.plus(lease).toNanos();
+                hold.setValue(new Hold(againNanos, againNanos));
             }
         }
         Map<String, Double> taken = new LinkedHashMap<>(newLeases);

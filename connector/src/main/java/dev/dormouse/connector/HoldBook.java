@@ -15,9 +15,15 @@ import org.jspecify.annotations.Nullable;
  * still be reading them.
  */
 final class HoldBook {
-    private record Hold(long untilNanos, @Nullable String reader) {
+    /** {@code claimNanos} is how long it is held once it is claimed, unless it ends before. */
+    private record Hold(long untilNanos, long claimNanos, @Nullable String reader) {
         boolean isFor(String asking) {
             return asking.equals(reader);
+        }
+
+        Hold claimedBy(String claiming, long nowNanos) {
+            boolean shortened = untilNanos - nowNanos > claimNanos;
+            return new Hold(shortened ? nowNanos + claimNanos : untilNanos, claimNanos, claiming);
         }
     }
 
@@ -39,7 +45,16 @@ final class HoldBook {
     }
 
     synchronized void hold(String requestId, long untilNanos) {
-        holds.put(requestId, new Hold(untilNanos, null));
+        hold(requestId, untilNanos, Long.MAX_VALUE);
+    }
+
+    /**
+     * Holds a request that may wait for its reader longer than one needs to read it.
+     *
+     * @param claimNanos how long it stays at most once a reader has claimed it
+     */
+    synchronized void hold(String requestId, long untilNanos, long claimNanos) {
+        holds.put(requestId, new Hold(untilNanos, claimNanos, null));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */
@@ -49,26 +64,42 @@ final class HoldBook {
                 (_, old) ->
                         old.untilNanos() - untilNanos >= 0
                                 ? old
-                                : new Hold(untilNanos, old.reader()));
+                                : new Hold(untilNanos, old.claimNanos(), old.reader()));
     }
 
     synchronized void end(String requestId) {
         holds.remove(requestId);
     }
 
+    /**
+     * Ends a hold, unless a reader has claimed it and its time is not over.
+     *
+     * @return false if there is none that could be ended; from a true answer on nobody can claim it
+     */
+    synchronized boolean endUnclaimed(String requestId) {
+        Hold hold = holds.get(requestId);
+        if (hold == null
+                || (hold.reader() != null && hold.untilNanos() - nanoClock.getAsLong() > 0)) {
+            return false;
+        }
+        holds.remove(requestId);
+        return true;
+    }
+
     /** The answer to a claim: the blocks are held for its reader, or not. */
     synchronized byte[] answer(HoldQuestion claim) {
+        long nowNanos = nanoClock.getAsLong();
         Hold hold =
                 holds.computeIfPresent(
                         claim.requestId(),
                         (_, old) ->
                                 old.reader() == null
-                                        ? new Hold(old.untilNanos(), claim.reader())
+                                        ? old.claimedBy(claim.reader(), nowNanos)
                                         : old);
         double seconds =
                 hold == null || !hold.isFor(claim.reader())
                         ? -1
-                        : Math.max(0, (hold.untilNanos() - nanoClock.getAsLong()) / 1e9);
+                        : Math.max(0, (hold.untilNanos() - nowNanos) / 1e9);
         return HoldAnswer.encode(seconds, epoch, instanceId);
     }
 }

@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param threads of the transport's backend
  * @param leaseDuration how long blocks are held for a silent reader
  * @param engineTtl how long an unused peer stays loaded
+ * @param readBack how prefill engines read from decode engines; null if they do not
  * @param pushTimeout how long a request waits for a holder's write
  * @param enforceCompatibility whether a peer of another compatibility hash is refused
  * @param allowedPeers rules of the peer policy
@@ -41,6 +42,7 @@ public record KvTransferConfig(
         @Nullable Integer threads,
         @Nullable Duration leaseDuration,
         @Nullable Duration engineTtl,
+        @Nullable ReadBack readBack,
         @Nullable Duration pushTimeout,
         @Nullable Boolean enforceCompatibility,
         List<String> allowedPeers,
@@ -63,6 +65,7 @@ public record KvTransferConfig(
     public static final KvTransferConfig NONE =
             new KvTransferConfig(
                     SleepSupport.PULL,
+                    null,
                     null,
                     null,
                     null,
@@ -121,6 +124,7 @@ public record KvTransferConfig(
         if (engineTtl != null) {
             builder.engineTtl(engineTtl);
         }
+        builder.readBack(readBack);
         if (pushTimeout != null) {
             builder.pushTimeout(pushTimeout);
         }

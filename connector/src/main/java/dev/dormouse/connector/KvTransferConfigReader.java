@@ -19,6 +19,9 @@ final class KvTransferConfigReader {
             List.of(SleepSupport.NIXL, SleepSupport.PULL, SleepSupport.PUSH, SleepSupport.MULTI);
     private static final String CONNECTOR = "kv_connector";
     private static final String EXTRA = "kv_connector_extra_config";
+    private static final String BIDIRECTIONAL = "bidirectional_kv_xfer";
+    private static final String DECODER_TTL = "decoder_kv_blocks_ttl";
+    private static final String RECOMPUTE_THRESHOLD = "kv_recompute_threshold";
     private static final long MAX_PUSH_SECONDS = 3_600;
     private static final long MAX_SECONDS = Duration.ofDays(365).toSeconds();
 
@@ -30,6 +33,9 @@ final class KvTransferConfigReader {
     private @Nullable Integer threads;
     private @Nullable Duration lease;
     private @Nullable Duration ttl;
+    private boolean bidirectional;
+    private @Nullable Duration decoderTtl;
+    private @Nullable Integer recomputeThreshold;
     private @Nullable Duration pushTimeout;
     private @Nullable Boolean enforce;
     private List<String> peers = List.of();
@@ -59,6 +65,7 @@ final class KvTransferConfigReader {
         if (isMulti()) {
             requireOneHolder();
         }
+        ReadBack readBack = readBack();
         return new KvTransferConfig(
                 connector,
                 role,
@@ -67,6 +74,7 @@ final class KvTransferConfigReader {
                 threads,
                 lease,
                 ttl,
+                readBack,
                 pushTimeout,
                 enforce,
                 peers,
@@ -87,6 +95,15 @@ final class KvTransferConfigReader {
             throw new ConnectorException(
                     "kv-transfer-config: connectors is missing in " + EXTRA + " of " + connector);
         }
+        if (children.size() > 1 && children.stream().anyMatch(child -> child.readBack() != null)) {
+            throw new ConnectorException(
+                    "kv-transfer-config: "
+                            + BIDIRECTIONAL
+                            + " of one of "
+                            + children.size()
+                            + " connectors must be false: all of them would write the same"
+                            + " kv_transfer_params");
+        }
         if (role != KvTransferConfig.Role.CONSUMER && children.size() > 1) {
             throw new ConnectorException(
                     "kv-transfer-config: kv_role of a "
@@ -96,6 +113,22 @@ final class KvTransferConfigReader {
                             + " connectors must be kv_consumer: all of them would write the same"
                             + " kv_transfer_params");
         }
+    }
+
+    private @Nullable ReadBack readBack() {
+        if (!bidirectional) {
+            if (decoderTtl != null) {
+                warnings.add(DECODER_TTL + " has no effect without " + BIDIRECTIONAL);
+            }
+            if (recomputeThreshold != null) {
+                warnings.add(RECOMPUTE_THRESHOLD + " has no effect without " + BIDIRECTIONAL);
+            }
+            return null;
+        }
+        return new ReadBack(
+                Objects.requireNonNullElse(decoderTtl, ReadBack.DEFAULT.holdDuration()),
+                Objects.requireNonNullElse(
+                        recomputeThreshold, ReadBack.DEFAULT.recomputeThreshold()));
     }
 
     private void top(String key, JsonNode value) {
@@ -182,13 +215,15 @@ final class KvTransferConfigReader {
             case "kv_lease_duration" -> lease = Duration.ofSeconds(integer(key, value, 1, 86_400));
             case "engine_ttl" -> ttl = seconds(key, value);
             case "enforce_handshake_compat" -> enforce = flag(key, value);
-            case "bidirectional_kv_xfer" -> {
-                if (flag(key, value)) {
-                    throw wrong(key, value, "false: reads from decode engines do not exist");
+            case BIDIRECTIONAL -> {
+                bidirectional = flag(key, value);
+                if (bidirectional && connector.equals(SleepSupport.PUSH)) {
+                    throw wrong(key, value, "false: the push connector cannot read");
                 }
             }
-            case "decoder_kv_blocks_ttl", "kv_recompute_threshold" ->
-                    warnings.add(key + " has no effect without bidirectional_kv_xfer");
+            case DECODER_TTL -> decoderTtl = Duration.ofSeconds(integer(key, value, 1, 86_400));
+            case RECOMPUTE_THRESHOLD ->
+                    recomputeThreshold = (int) integer(key, value, 0, Integer.MAX_VALUE);
             case "push_registration_timeout" -> {
                 if (connector.equals(SleepSupport.PUSH)) {
                     pushTimeout = Duration.ofSeconds(integer(key, value, 1, MAX_PUSH_SECONDS));

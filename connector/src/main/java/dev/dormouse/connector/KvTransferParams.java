@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,6 +10,8 @@ import org.jspecify.annotations.Nullable;
  * unchanged. Unknown keys survive. Immutable.
  */
 public final class KvTransferParams {
+    private static final String PREFILL_CACHED_TOKENS = "remote_prefill_cached_tokens";
+
     private final ObjectNode json;
 
     private KvTransferParams(ObjectNode json) {
@@ -50,6 +53,24 @@ public final class KvTransferParams {
     /** A copy, for a response. */
     public ObjectNode toJson() {
         return json.deepCopy();
+    }
+
+    /**
+     * These parameters with how many of the prompt's tokens their writer had cached, for the usage
+     * that the reader reports; vLLM's {@code remote_prefill_cached_tokens}.
+     */
+    public KvTransferParams withPrefillCachedTokens(int tokens) {
+        ObjectNode copy = json.deepCopy();
+        copy.put(PREFILL_CACHED_TOKENS, tokens);
+        return new KvTransferParams(copy);
+    }
+
+    /** How many of the prompt's tokens the holder had cached, if that is told and not negative. */
+    public OptionalInt prefillCachedTokens() {
+        JsonNode told = json.path(PREFILL_CACHED_TOKENS);
+        return told.isIntegralNumber() && told.canConvertToInt() && told.intValue() >= 0
+                ? OptionalInt.of(told.intValue())
+                : OptionalInt.empty();
     }
 
     /** True if another engine holds this prompt's KV: this engine shall read it. */

@@ -115,6 +115,12 @@ final class MultiScheduler implements SchedulerConnector {
         return all;
     }
 
+    /** Only one of them holds for a next turn: two would write the same parameters. */
+    @Override
+    public boolean endHold(String requestId) {
+        return children.stream().anyMatch(child -> child.endHold(requestId));
+    }
+
     @Override
     public void publish(List<RankPayload> payloads) {
         for (int i = 0; i < children.size(); i++) {

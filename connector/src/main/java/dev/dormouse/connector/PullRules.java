@@ -25,7 +25,7 @@ final class PullRules implements OrderRules {
         this.reads = reads;
         this.outcomes = outcomes;
         this.statistics = statistics;
-        this.spent = new SpentHandOvers(config.holdLimit().toNanos());
+        this.spent = new SpentHandOvers(config.longestHold().toNanos());
     }
 
     @Override

@@ -1,6 +1,7 @@
 package dev.dormouse.connector;
 
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -8,6 +9,7 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -22,18 +24,6 @@ final class PullScheduler implements SchedulerConnector {
     /** More than any engine has requests. */
     private static final int MAX_WAITING_ORDERS = 1 << 16;
 
-    /** A request that shall be read from elsewhere. */
-    private static final class Reading {
-        private final RemoteHandOver remote;
-        private final double arrivedSeconds;
-        private boolean ordered;
-
-        private Reading(RemoteHandOver remote, double arrivedSeconds) {
-            this.remote = remote;
-            this.arrivedSeconds = arrivedSeconds;
-        }
-    }
-
     private final ConnectorConfig config;
     private final Surroundings surroundings;
     private final AutoCloseable ownedThreads;
@@ -43,8 +33,7 @@ final class PullScheduler implements SchedulerConnector {
     private final SideChannelDesk desk;
     private final Revoker revoker;
     private final HeldRequests held;
-    private final Map<String, Reading> readings = new HashMap<>();
-    private final Set<String> unreadable = new HashSet<>();
+    private final Readings readings;
     private final List<ReadOrder> reads = new ArrayList<>();
     private final Set<String> inBatch = new LinkedHashSet<>();
     private final Set<String> notProcessed = new LinkedHashSet<>();
@@ -69,29 +58,30 @@ final class PullScheduler implements SchedulerConnector {
         this.desk = new SideChannelDesk(config.instanceId(), nanoClock, holdBook);
         this.revoker = new Revoker(surroundings.dialer(), surroundings.threads());
         this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
+        this.readings = new Readings(config, nanoClock);
     }
 
+    /** No lease is renewed that was given for a next turn. */
     @Override
     public void onArrival(ConnectorRequest request) {
-        Reading reading = track(request);
-        if (reading != null && !reading.ordered) {
-            heartbeats.add(request.id(), reading.remote.source());
+        Reading reading = readings.of(request);
+        if (reading != null && !reading.ordered() && !reading.fromDecoder()) {
+            heartbeats.add(request.id(), reading.remote().source());
         }
     }
 
     @Override
     public int externalTokens(ConnectorRequest request, int localTokens) {
-        Reading reading = track(request);
-        if (reading == null || reading.ordered) {
+        Reading reading = readings.of(request);
+        if (reading == null || reading.ordered()) {
             return 0;
         }
-        RemoteHandOver remote = reading.remote;
-        long capacity = (long) remote.blocks().size() * config.blockTokens();
-        long usable =
-                otherPrompt(remote, request) == null
-                        ? Math.min(capacity, request.promptTokens())
-                        : request.promptTokens();
-        return (int) Math.max(0, usable - localTokens);
+        ReadBack readBack = config.readBack();
+        return reading.externalTokens(
+                request,
+                localTokens,
+                config.blockTokens(),
+                readBack == null ? 0 : readBack.recomputeThreshold());
     }
 
     @Override
@@ -101,23 +91,31 @@ final class PullScheduler implements SchedulerConnector {
         if (params == null) {
             return;
         }
-        Reading reading = track(request);
-        if (reading != null && !reading.ordered) {
+        Reading reading = readings.of(request);
+        if (reading != null && !reading.ordered()) {
             order(request, reading, blocks, localTokens, externalTokens);
-            reading.ordered = true;
+            reading.markOrdered();
             if (externalTokens == 0) {
                 heartbeats.remove(request.id());
             }
         }
-        if (params.remoteDecode()) {
+        if (params.remoteDecode() || holdsForNextTurn(reading)) {
             inBatch.add(request.id());
         }
+    }
+
+    /** Whether this engine, which decodes a request, holds it afterwards. */
+    private boolean holdsForNextTurn(@Nullable Reading reading) {
+        return config.readBack() != null && reading != null && !reading.fromDecoder();
     }
 
     @Override
     public ConnectorStep step() {
         long nowNanos = nanoClock.getAsLong();
         revoker.progress(nowNanos);
+        if (draining) {
+            held.endEarly(nowNanos);
+        }
         ConnectorStep step =
                 new ConnectorStep(
                         reads,
@@ -127,7 +125,7 @@ final class PullScheduler implements SchedulerConnector {
                         heartbeats.due(nowNanos),
                         nowNanos / 1e9,
                         draining,
-                        revoker.isComplete() ? held.ids() : Set.of(),
+                        revoker.isComplete() ? held.ids() : held.endedEarly(),
                         desk.revocations().take(),
                         sideChannelPort(),
                         PushStep.NONE,
@@ -151,28 +149,41 @@ final class PullScheduler implements SchedulerConnector {
     public HandOver onFinished(
             ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
         String id = request.id();
-        Reading reading = track(request);
-        readings.remove(id);
-        unreadable.remove(id);
+        Reading reading = readings.of(request);
+        readings.forget(id);
         heartbeats.remove(id);
         KvTransferParams params = request.params();
         if (params == null) {
             return HandOver.NONE;
         }
-        if (reading != null && !reading.ordered) {
-            tell(id, reading.remote);
+        // Another prefill engine may be asked next for what a decode engine holds.
+        if (reading != null && !reading.ordered() && !reading.fromDecoder()) {
+            tell(id, reading.remote());
             return HandOver.NONE;
         }
-        if (!params.remoteDecode()) {
+        boolean prefilled = params.remoteDecode();
+        if (!prefilled && !holdsForNextTurn(reading)) {
             return HandOver.NONE;
         }
         return switch (kind) {
-            case LENGTH, STOPPED -> handOver(request, blocks, computedTokens);
+            case LENGTH, STOPPED ->
+                    prefilled
+                            ? handOver(request, blocks, computedTokens)
+                            : keepForNextTurn(
+                                    request,
+                                    Objects.requireNonNull(reading).remote().source(),
+                                    blocks,
+                                    computedTokens);
             case ABORTED, FAILED -> {
                 notProcessed.add(id);
                 yield HandOver.NONE;
             }
         };
+    }
+
+    @Override
+    public boolean endHold(String requestId) {
+        return held.endEarly(requestId, nanoClock.getAsLong());
     }
 
     @Override
@@ -239,6 +250,9 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public void drain(boolean begins) {
         draining = begins;
+        if (begins) { // before a revocation, after which nobody knows what was claimed
+            held.endEarly(nanoClock.getAsLong());
+        }
     }
 
     @Override
@@ -269,62 +283,6 @@ final class PullScheduler implements SchedulerConnector {
         }
     }
 
-    /** The request's remote part, or null if there is none that can be understood. */
-    private @Nullable Reading track(ConnectorRequest request) {
-        KvTransferParams params = request.params();
-        String id = request.id();
-        if (params == null || !params.remotePrefill() || unreadable.contains(id)) {
-            return null;
-        }
-        Reading known = readings.get(id);
-        if (known != null) {
-            return known;
-        }
-        String mode = params.transferMode();
-        if (mode != null && !mode.equals(config.factors().transferMode())) {
-            unreadable.add(id);
-            LOG.log(
-                    System.Logger.Level.INFO,
-                    "not for this connector, whose transfer mode is {0}: request={1} mode={2}",
-                    config.factors().transferMode(),
-                    id,
-                    Excerpt.of(mode));
-            return null;
-        }
-        try {
-            Reading reading = new Reading(RemoteHandOver.read(params), nanoClock.getAsLong() / 1e9);
-            readings.put(id, reading);
-            return reading;
-        } catch (ConnectorException e) {
-            unreadable.add(id);
-            LOG.log(
-                    System.Logger.Level.WARNING,
-                    "no read: {0}; the prompt is computed here: request={1}",
-                    e.getMessage(),
-                    id);
-            return null;
-        }
-    }
-
-    /**
-     * Why the producer's blocks cannot be this request's, or null. Another prompt was tokenized
-     * differently, or changed on the way, or its parameters were taken for this one's.
-     */
-    private static @Nullable String otherPrompt(RemoteHandOver remote, ConnectorRequest request) {
-        String hash = request.promptHash();
-        if (hash != null && remote.promptHash() != null && !hash.equals(remote.promptHash())) {
-            return "the prompt has other tokens here than it had at the producer";
-        }
-        int there = remote.promptTokens() > 0 ? remote.promptTokens() : remote.tokens();
-        return there == 0 || there == request.promptTokens()
-                ? null
-                : "the prompt has "
-                        + request.promptTokens()
-                        + " tokens here and had "
-                        + there
-                        + " at the producer";
-    }
-
     /** Has the producer told that nothing is read; if too many wait to be told, its lease ends. */
     private void tell(String requestId, RemoteHandOver remote) {
         if (reads.size() < MAX_WAITING_ORDERS) {
@@ -338,8 +296,8 @@ final class PullScheduler implements SchedulerConnector {
             int[] blocks,
             int localTokens,
             int externalTokens) {
-        RemoteHandOver remote = reading.remote;
-        String refusal = otherPrompt(remote, request);
+        RemoteHandOver remote = reading.remote();
+        String refusal = reading.refusal();
         if (externalTokens == 0 || refusal != null) {
             tell(request.id(), remote);
         }
@@ -375,15 +333,79 @@ final class PullScheduler implements SchedulerConnector {
                         localTokens,
                         localTokens + externalTokens,
                         true,
-                        reading.arrivedSeconds,
+                        reading.arrivedSeconds(),
                         refusal));
     }
 
     private HandOver handOver(ConnectorRequest request, int[] blocks, int computedTokens) {
+        List<Integer> ids = filled(request, blocks, computedTokens);
+        boolean hold = !ids.isEmpty();
+        RemoteLease lease = RemoteLease.UNKNOWN;
+        if (hold) {
+            lease = held.hold(request.id(), nanoClock.getAsLong());
+        } else {
+            notProcessed.add(request.id());
+        }
+        RemoteHandOver handOver =
+                new RemoteHandOver(
+                        here(request, lease),
+                        ids,
+                        computedTokens,
+                        request.promptTokens(),
+                        request.hashes().of(request.promptTokens()));
+        return new HandOver(hold, handOver.write(config.factors().transferMode()));
+    }
+
+    /**
+     * Holds what was decoded. A prefill engine of this product's claims what it reads, so what is
+     * held may go when its room is needed. One of vLLM's reads by the deadline that it was told:
+     * where the prompt came from such an engine, that is the hold's end.
+     */
+    private HandOver keepForNextTurn(
+            ConnectorRequest request, RemoteSource prefiller, int[] blocks, int computedTokens) {
+        List<Integer> ids = filled(request, blocks, computedTokens);
+        if (ids.isEmpty() || draining) {
+            notProcessed.add(request.id());
+            return HandOver.NONE;
+        }
+        Duration duration = Objects.requireNonNull(config.readBack()).holdDuration();
+        Duration usual = config.leaseDuration();
+        boolean whole = prefiller.instanceId() == null || usual.compareTo(duration) > 0;
+        Duration promised = whole ? duration : usual;
+        long nowNanos = nanoClock.getAsLong();
+        RemoteLease lease = held.holdForNextTurn(request.id(), nowNanos, duration, promised);
+        RemoteHandOver handOver =
+                new RemoteHandOver(
+                        here(request, lease),
+                        ids,
+                        computedTokens,
+                        0,
+                        request.hashes().of(computedTokens));
+        return new HandOver(
+                true,
+                handOver.writeForNextTurn(
+                        config.factors().transferMode(), (nowNanos + promised.toNanos()) / 1e9));
+    }
+
+    private RemoteSource here(ConnectorRequest request, RemoteLease lease) {
         if (sideChannel == null) {
             throw new IllegalStateException(
                     "hand over: request=" + request.id() + " finished before the first publish");
         }
+        return new RemoteSource(
+                config.engineId(),
+                config.instanceId(),
+                request.id(),
+                config.advertisedHost(),
+                sideChannel.port(),
+                config.tpSize(),
+                1,
+                epoch,
+                lease);
+    }
+
+    /** The blocks that hold the KV of a request's tokens. */
+    private List<Integer> filled(ConnectorRequest request, int[] blocks, int computedTokens) {
         int count = blocksFor(computedTokens);
         if (count > blocks.length) {
             throw new IllegalArgumentException(
@@ -395,34 +417,7 @@ final class PullScheduler implements SchedulerConnector {
                             + computedTokens
                             + " tokens");
         }
-        boolean hold = count > 0;
-        RemoteLease lease = RemoteLease.UNKNOWN;
-        if (hold) {
-            lease = held.hold(request.id(), nanoClock.getAsLong());
-        } else {
-            notProcessed.add(request.id());
-        }
-        RemoteSource here =
-                new RemoteSource(
-                        config.engineId(),
-                        config.instanceId(),
-                        request.id(),
-                        config.advertisedHost(),
-                        sideChannel.port(),
-                        config.tpSize(),
-                        1,
-                        epoch,
-                        lease);
-        List<Integer> ids = Arrays.stream(blocks, 0, count).boxed().toList();
-        return new HandOver(
-                hold,
-                new RemoteHandOver(
-                                here,
-                                ids,
-                                computedTokens,
-                                request.promptTokens(),
-                                request.promptHash())
-                        .write(config.factors().transferMode()));
+        return Arrays.stream(blocks, 0, count).boxed().toList();
     }
 
     private void requireOnePerRank(List<RankPayload> payloads) {

@@ -78,6 +78,11 @@ final class PushScheduler implements SchedulerConnector {
     }
 
     @Override
+    public boolean endHold(String requestId) {
+        return base.endHold(requestId);
+    }
+
+    @Override
     public void publish(List<RankPayload> payloads) {
         base.publish(payloads);
     }

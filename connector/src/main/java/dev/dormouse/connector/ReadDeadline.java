@@ -8,8 +8,8 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>What is known, in this order: the holder's own answer to a question; the deadline in the
  * request's parameters, moved by the offset of the clocks, and never later than a whole lease after
- * the request came here; for a peer that can tell neither, a whole lease after the request came,
- * and the renewals sent since.
+ * the request came here; for a peer that tells neither, a whole lease after the request came, and
+ * the renewals sent since. A deadline on a clock that is not known is none.
  */
 final class ReadDeadline {
     /** vLLM declines this long before the deadline. */
@@ -59,7 +59,7 @@ final class ReadDeadline {
             long told = clock.toLocal(lease.deadlineSeconds());
             return (lease.lengthSeconds() > 0 && told - latest > 0 ? latest : told) - margin;
         }
-        if (source.identity().instanceId() != null) {
+        if (source.identity().instanceId() != null || lease.tellsDeadline()) {
             return nowNanos;
         }
         return renewals.extend(remote.requestId(), latest, margin) - margin;

@@ -8,25 +8,28 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What {@code kv_transfer_params} of a finished prefill say, in both directions. The keys are
- * vLLM's; {@code remote_registration_epoch} and {@code remote_instance_id} are this product's. The
- * epoch is written under both of its names and read from either.
+ * What {@code kv_transfer_params} of a finished request say, of a prefill or of what a decode
+ * engine holds for a next turn, read and written. The keys are vLLM's; {@code
+ * remote_registration_epoch} and {@code remote_instance_id} are this product's. The epoch is
+ * written under both of its names and read from either.
  *
  * @param source where the blocks are
- * @param blocks the producer's blocks of the prompt, in order
+ * @param blocks the holder's blocks of the prompt, and of the output that it holds, in order
  * @param tokens tokens whose KV the blocks hold; 0 if the parameters do not tell
  * @param promptTokens how long the producer's prompt was; 0 if the parameters do not tell
- * @param promptHash of the producer's prompt; null if the parameters do not tell
+ * @param hash of the producer's prompt, or of all tokens that a decode engine holds; null if the
+ *     parameters do not tell
  */
 record RemoteHandOver(
         RemoteSource source,
         List<Integer> blocks,
         int tokens,
         int promptTokens,
-        @Nullable String promptHash) {
+        @Nullable String hash) {
     private static final String ENGINE_ID = "remote_engine_id";
     private static final String INSTANCE_ID = "remote_instance_id";
     private static final String REQUEST_ID = "remote_request_id";
@@ -79,15 +82,37 @@ record RemoteHandOver(
                 textOrNull(json, PROMPT_HASH));
     }
 
+    /** True if the parameters name blocks of another engine. */
+    static boolean isNamedBy(KvTransferParams params) {
+        JsonNode json = params.toJson();
+        return !json.path(BLOCK_IDS).path(0).isEmpty()
+                && Stream.of(ENGINE_ID, REQUEST_ID, HOST, PORT).allMatch(json::hasNonNull);
+    }
+
     /**
-     * The parameters by which another engine finds these blocks.
+     * The parameters by which a decode engine finds these blocks of a prefill engine.
      *
      * @param transferMode {@code pull} or {@code push}
      */
     KvTransferParams write(String transferMode) {
+        return write(transferMode, true, Double.NaN);
+    }
+
+    /**
+     * The parameters by which a prefill engine finds these blocks of a decode engine.
+     *
+     * @param transferMode {@code pull} or {@code push}
+     * @param expirySeconds until when they are held at least, on this engine's clock, also for
+     *     readers that do not claim them
+     */
+    KvTransferParams writeForNextTurn(String transferMode, double expirySeconds) {
+        return write(transferMode, false, expirySeconds);
+    }
+
+    private KvTransferParams write(String transferMode, boolean prefilled, double expirySeconds) {
         ObjectNode json = JsonNodeFactory.instance.objectNode();
-        json.put("do_remote_prefill", true);
-        json.put("do_remote_decode", false);
+        json.put("do_remote_prefill", prefilled);
+        json.put("do_remote_decode", !prefilled);
         ArrayNode group = json.putArray(BLOCK_IDS).addArray();
         blocks.forEach(group::add);
         json.put(ENGINE_ID, source.engineId());
@@ -99,7 +124,7 @@ record RemoteHandOver(
         json.put("pp_size", source.ppSize());
         json.put(TOKENS, tokens);
         if (transferMode.equals(CompatibilityFactors.PULL)) { // as in vLLM
-            json.putNull(EXPIRY);
+            json.set(EXPIRY, prefilled ? json.nullNode() : json.numberNode(expirySeconds));
             json.put(GENERATION, source.epoch());
         }
         json.put(EPOCH, source.epoch());
@@ -111,8 +136,8 @@ record RemoteHandOver(
         if (promptTokens > 0) {
             json.put(PROMPT_TOKENS, promptTokens);
         }
-        if (promptHash != null) {
-            json.put(PROMPT_HASH, promptHash);
+        if (hash != null) {
+            json.put(PROMPT_HASH, hash);
         }
         json.put("transfer_mode", transferMode);
         return KvTransferParams.of(json);

@@ -18,8 +18,9 @@ public interface SchedulerConnector extends AutoCloseable {
     void onArrival(ConnectorRequest request);
 
     /**
-     * How many prompt tokens beyond {@code localTokens} another engine holds for this request. No
-     * effect; may be called again.
+     * How many prompt tokens beyond {@code localTokens} another engine holds for this request: a
+     * prefill engine its prompt, or a decode engine the beginning of it. No effect; may be called
+     * again.
      *
      * @param localTokens tokens found in this engine's own cache, a multiple of the block size
      * @return 0 if there is nothing to read; otherwise the request must wait for the read once its
@@ -50,12 +51,21 @@ public interface SchedulerConnector extends AutoCloseable {
      * A request ended.
      *
      * @param blocks its blocks; empty if it never had any
-     * @param computedTokens tokens whose K and V those blocks hold
+     * @param computedTokens tokens whose K and V those blocks hold, of the prompt and the output
      * @return whether the blocks must be held until a report names the request as sent, and what to
      *     give the client
      */
     HandOver onFinished(
             ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens);
+
+    /**
+     * Ends a hold for a next turn before its time, since its room is needed: only one that no
+     * reader relies on, because none has claimed it and none may read without a claim.
+     *
+     * @param requestId a request that is held
+     * @return true if a report will soon name it in {@code finishedSending}; false if it stays
+     */
+    boolean endHold(String requestId);
 
     /**
      * Publishes every rank's payload, raises the registration epoch by one, and stamps it on all of

@@ -37,6 +37,11 @@ public final class HoldBookLinearizabilityTest {
         book.end(String.valueOf(id));
     }
 
+    @Operation(nonParallelGroup = ENGINE)
+    public boolean endUnclaimed(@Param(name = "id") int id) {
+        return book.endUnclaimed(String.valueOf(id));
+    }
+
     @Operation
     public String answer(@Param(name = "id") int id, @Param(name = "reader") int reader) {
         HoldQuestion claim = new HoldQuestion(String.valueOf(id), String.valueOf(reader));

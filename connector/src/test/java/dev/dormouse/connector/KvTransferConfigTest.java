@@ -121,6 +121,46 @@ final class KvTransferConfigTest {
     }
 
     @Test
+    void readingFromDecodeEnginesIsSwitchedOnWithVllmsDefaults() {
+        assertThat(parse(withExtra("\"bidirectional_kv_xfer\": true")).readBack())
+                .isEqualTo(new ReadBack(Duration.ofMinutes(8), 64));
+        KvTransferConfig config =
+                parse(
+                        withExtra(
+                                "\"decoder_kv_blocks_ttl\": 60, \"kv_recompute_threshold\": 0,"
+                                        + " \"bidirectional_kv_xfer\": true"));
+        assertThat(config.warnings()).isEmpty();
+        ConnectorConfig.Builder builder = Params.config("e");
+        config.applyTo(builder);
+        assertThat(builder.build().readBack()).isEqualTo(new ReadBack(Duration.ofMinutes(1), 0));
+        assertThat(parse(withExtra("\"bidirectional_kv_xfer\": false")).readBack()).isNull();
+    }
+
+    @Test
+    void readingFromDecodeEnginesIsRefusedWhereItCannotWork() {
+        String on = "\"kv_connector_extra_config\": {\"bidirectional_kv_xfer\": true}}";
+        assertRefused(
+                "{\"kv_connector\": \"NixlPushConnector\", \"kv_role\": \"kv_consumer\"," + on,
+                "bidirectional_kv_xfer",
+                "push");
+        assertRefused(
+                multi(
+                        "kv_consumer",
+                        "{\"kv_connector\": \"NixlConnector\","
+                                + on
+                                + ", {\"kv_connector\": \"NixlPushConnector\"}"),
+                "bidirectional_kv_xfer",
+                "2 connectors");
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(
+                        () ->
+                                ConnectorConfig.builder(ModelEngine.FACTORS.pushed(), 4)
+                                        .readBack(ReadBack.DEFAULT)
+                                        .build())
+                .withMessageContaining("readBack");
+    }
+
+    @Test
     void severalConnectorsInheritRoleAndEngineIdUnlessTheySayThem() {
         KvTransferConfig config =
                 parse(
@@ -199,7 +239,9 @@ final class KvTransferConfigTest {
                 "NixlPushConnector");
         assertRefused(START + "\"kv_producer\", \"kv_buffer_device\": \"cuda\"}", "cuda", "cpu");
         assertRefused(withExtra("\"backends\": [\"UCX\", \"GDS\"]"), "backends", "GDS", "UCX");
-        assertRefused(withExtra("\"bidirectional_kv_xfer\": true"), "bidirectional_kv_xfer");
+        assertRefused(withExtra("\"bidirectional_kv_xfer\": 1"), "bidirectional_kv_xfer");
+        assertRefused(withExtra("\"decoder_kv_blocks_ttl\": 0"), "decoder_kv_blocks_ttl");
+        assertRefused(withExtra("\"kv_recompute_threshold\": -1"), "kv_recompute_threshold");
         assertRefused(withExtra("\"kv_lease_duration\": 0"), "kv_lease_duration");
         assertRefused(withExtra("\"kv_lease_duration\": 1.5"), "kv_lease_duration");
         assertRefused(withExtra("\"kv_lease_duration\": \"30\""), "kv_lease_duration");

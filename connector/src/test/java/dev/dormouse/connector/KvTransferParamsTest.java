@@ -89,6 +89,24 @@ final class KvTransferParamsTest {
     }
 
     @Test
+    void whatItsHolderHadCachedIsToldUnlessItIsNoCount() {
+        KvTransferParams params = Params.remote(_ -> {});
+        assertThat(params.prefillCachedTokens()).isEmpty();
+        KvTransferParams told = params.withPrefillCachedTokens(8);
+        assertThat(told.prefillCachedTokens()).hasValue(8);
+        assertThat(told.toJson().path("remote_prefill_cached_tokens").asInt()).isEqualTo(8);
+        assertThat(params.prefillCachedTokens()).as("unchanged").isEmpty();
+        for (Consumer<ObjectNode> bad :
+                List.<Consumer<ObjectNode>>of(
+                        json -> json.put("remote_prefill_cached_tokens", -1),
+                        json -> json.put("remote_prefill_cached_tokens", 1L << 40),
+                        json -> json.put("remote_prefill_cached_tokens", 1.5),
+                        json -> json.put("remote_prefill_cached_tokens", "8"))) {
+            assertThat(Params.remote(bad).prefillCachedTokens()).isEmpty();
+        }
+    }
+
+    @Test
     void whatIsNoObjectIsRefused() {
         for (String json : List.of("[]", "1", "null", "\"x\"")) {
             assertThatExceptionOfType(ConnectorException.class)

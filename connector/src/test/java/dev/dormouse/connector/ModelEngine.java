@@ -204,13 +204,21 @@ final class ModelEngine {
             int[] blocks,
             int localTokens) {
         ConnectorRequest request = new ConnectorRequest(requestId, promptTokens, params);
+        int _ = admit(request, blocks, localTokens);
+        return request;
+    }
+
+    /**
+     * Admits a request, and orders its read if there is one; answers how many tokens that reads.
+     */
+    int admit(ConnectorRequest request, int[] blocks, int localTokens) {
         scheduler.onArrival(request);
         int external = scheduler.externalTokens(request, localTokens);
         scheduler.onAllocated(request, blocks, localTokens, external);
         if (external > 0) {
-            reading.add(requestId);
+            reading.add(request.id());
         }
-        return request;
+        return external;
     }
 
     void sleep() {

@@ -71,6 +71,12 @@ final class MultiConnectorTest {
         }
 
         @Override
+        public boolean endHold(String requestId) {
+            calls.add("end " + requestId);
+            return holds;
+        }
+
+        @Override
         public void publish(List<RankPayload> payloads) {}
 
         @Override
@@ -114,6 +120,15 @@ final class MultiConnectorTest {
 
     private final List<Half> halves = List.of(new Half(), new Half(), new Half());
     private final SchedulerConnector multi = MultiConnector.scheduler(List.copyOf(halves));
+
+    @Test
+    void theOneThatHoldsARequestForTheNextTurnEndsIt() {
+        assertThat(multi.endHold("r")).isFalse();
+        halves.get(1).holds = true;
+        assertThat(multi.endHold("r")).isTrue();
+        assertThat(halves.get(0).calls).containsExactly("end r", "end r");
+        assertThat(halves.get(2).calls).containsExactly("end r");
+    }
 
     @Test
     void allAreAskedAndTheFirstThatHasSomethingLoads() {

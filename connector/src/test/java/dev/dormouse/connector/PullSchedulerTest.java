@@ -168,7 +168,7 @@ final class PullSchedulerTest {
     void anotherPromptOfTheSameLengthIsNotReadAndTheHashOfThePromptIsHandedOver() {
         scheduler.publish(List.of(payload("E", 0)));
         int[] blocks = {7, 3, 9};
-        ConnectorRequest prompt = new ConnectorRequest("p", 10, "abc", Params.prefill());
+        ConnectorRequest prompt = new ConnectorRequest("p", 10, _ -> "abc", Params.prefill());
         scheduler.onAllocated(prompt, blocks, 0, 0);
         KvTransferParams params =
                 Objects.requireNonNull(
@@ -176,8 +176,8 @@ final class PullSchedulerTest {
         assertThat(params.toJson().path("remote_prompt_hash").asText()).isEqualTo("abc");
         scheduler.step();
 
-        scheduler.onAllocated(new ConnectorRequest("same", 10, "abc", params), blocks, 0, 10);
-        scheduler.onAllocated(new ConnectorRequest("other", 10, "abd", params), blocks, 0, 10);
+        scheduler.onAllocated(new ConnectorRequest("same", 10, _ -> "abc", params), blocks, 0, 10);
+        scheduler.onAllocated(new ConnectorRequest("other", 10, _ -> "abd", params), blocks, 0, 10);
         scheduler.onAllocated(new ConnectorRequest("unknown", 10, params), blocks, 0, 10);
         assertThat(scheduler.step().reads())
                 .filteredOn(ReadOrder::awaited)

@@ -349,6 +349,9 @@ final class SleepCycleTest {
     @Test
     void closingWhileReleasedDeregistersNothingTwice() {
         d.sleep();
+        d.rank().transport().faults().failDeregistrations(1); // there must be none to fail
+
+        d.rank().worker().close();
         d.rank().worker().close();
         assertThat(d.rank().transport().counts()).isEqualTo(ModelCounts.NONE);
         world.forget(d);

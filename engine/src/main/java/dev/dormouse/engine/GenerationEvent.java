@@ -75,7 +75,8 @@ public sealed interface GenerationEvent {
      *
      * @param promptTokens tokens of the prompt
      * @param completionTokens tokens generated
-     * @param cachedTokens prompt tokens that came from this engine's prefix cache
+     * @param cachedTokens prompt tokens that came from the prefix cache: this engine's, or that of
+     *     the engine that computed a prompt which was read, if it told
      */
     record Usage(int promptTokens, int completionTokens, int cachedTokens) {}
 }

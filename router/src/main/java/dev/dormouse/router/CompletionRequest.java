@@ -1,6 +1,7 @@
 package dev.dormouse.router;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.List;
@@ -9,8 +10,9 @@ import java.util.Optional;
 /**
  * The body of a completion or chat request, and the bodies of the two legs made from it.
  *
- * <p>A client's own {@code kv_transfer_params} never reaches an engine: it would let a client make
- * an engine read memory of its choice.
+ * <p>A client's own {@code kv_transfer_params} never reaches an engine, since it would let a client
+ * make an engine read memory of its choice; unless the router is told to trust its clients. Then
+ * those that a decode engine gave for the next turn go to the prefill engine.
  */
 final class CompletionRequest {
     private static final String KV_PARAMS = "kv_transfer_params";
@@ -28,17 +30,20 @@ final class CompletionRequest {
                     "stop_token_ids");
 
     private final ObjectNode body;
+    private final ObjectNode lastTurn;
 
-    private CompletionRequest(ObjectNode body) {
+    private CompletionRequest(ObjectNode body, ObjectNode lastTurn) {
         this.body = body;
+        this.lastTurn = lastTurn;
     }
 
     /**
      * Reads a body.
      *
+     * @param forwardLastTurn whether the client may say where its last turn's KV is
      * @throws IOException if it is not a JSON object; the message is fit for the client
      */
-    static CompletionRequest parse(byte[] bytes) throws IOException {
+    static CompletionRequest parse(byte[] bytes, boolean forwardLastTurn) throws IOException {
         JsonNode json;
         try {
             json = Json.read(bytes);
@@ -48,8 +53,16 @@ final class CompletionRequest {
         if (!(json instanceof ObjectNode object)) {
             throw new IOException("request body must be a JSON object");
         }
-        object.remove(KV_PARAMS);
-        return new CompletionRequest(object);
+        JsonNode params = object.remove(KV_PARAMS);
+        boolean forward = forwardLastTurn && params instanceof ObjectNode && isOfDecoder(params);
+        return new CompletionRequest(
+                object, forward ? (ObjectNode) params : JsonNodeFactory.instance.objectNode());
+    }
+
+    /** What a prefill engine returned was for one decode engine only. */
+    private static boolean isOfDecoder(JsonNode params) {
+        return params.path("do_remote_decode").asBoolean(false)
+                && !params.path("do_remote_prefill").asBoolean(false);
     }
 
     /** Why the prefill leg is left out, if it is. */
@@ -87,6 +100,7 @@ final class CompletionRequest {
         params.putNull("remote_block_ids");
         params.putNull("remote_host");
         params.putNull("remote_port");
+        params.setAll(lastTurn);
         return Json.write(prefill);
     }
 

@@ -33,6 +33,7 @@ final class EngineRequests {
     private final RouterMetrics metrics;
     private final TimeLimits limits;
     private final Duration clientTimeout;
+    private final boolean forwardLastTurn;
     private final Semaphore places;
     private final Supplier<String> freshRequestIds;
 
@@ -51,6 +52,7 @@ final class EngineRequests {
         this.metrics = metrics;
         this.limits = limits;
         this.clientTimeout = config.clientTimeout();
+        this.forwardLastTurn = config.forwardLastTurn();
         this.places = new Semaphore(config.maxRequestsInFlight());
         this.freshRequestIds = freshRequestIds;
     }
@@ -117,7 +119,8 @@ final class EngineRequests {
     private Outcome complete(ServerRequest request, Exchange exchange) {
         CompletionRequest completion;
         try {
-            completion = CompletionRequest.parse(readBody(request, exchange.client()));
+            completion =
+                    CompletionRequest.parse(readBody(request, exchange.client()), forwardLastTurn);
         } catch (IOException e) {
             return reject("invalid_json", String.valueOf(e.getMessage()), exchange.response());
         }

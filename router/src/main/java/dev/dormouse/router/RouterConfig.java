@@ -22,6 +22,9 @@ import java.util.List;
  * @param healthInterval pause between two health checks of an engine
  * @param maxBodyBytes largest request body, and largest answer of a prefill engine; at most 1 GiB
  * @param maxRequestsInFlight completions served at a time; more are refused with 503
+ * @param forwardLastTurn whether a client's {@code kv_transfer_params}, as a decode engine gave
+ *     them with the last turn, go to the prefill engine. For trusted clients only: they choose
+ *     which engine's memory is read
  */
 public record RouterConfig(
         String host,
@@ -34,7 +37,8 @@ public record RouterConfig(
         Duration clientTimeout,
         Duration healthInterval,
         int maxBodyBytes,
-        int maxRequestsInFlight) {
+        int maxRequestsInFlight,
+        boolean forwardLastTurn) {
     private static final int MAX_BODY_BYTES = 1 << 30;
 
     /**
@@ -112,6 +116,7 @@ public record RouterConfig(
         private Duration healthInterval = Duration.ofSeconds(1);
         private int maxBodyBytes = 16 << 20;
         private int maxRequestsInFlight = 1024;
+        private boolean forwardLastTurn;
 
         private Builder() {}
 
@@ -181,6 +186,12 @@ public record RouterConfig(
             return this;
         }
 
+        /** Default false. */
+        public Builder forwardLastTurn(boolean value) {
+            forwardLastTurn = value;
+            return this;
+        }
+
         /**
          * The checked settings.
          *
@@ -198,7 +209,8 @@ public record RouterConfig(
                     clientTimeout,
                     healthInterval,
                     maxBodyBytes,
-                    maxRequestsInFlight);
+                    maxRequestsInFlight,
+                    forwardLastTurn);
         }
     }
 }

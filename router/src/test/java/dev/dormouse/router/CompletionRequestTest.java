@@ -24,7 +24,7 @@ class CompletionRequestTest {
                 random -> {
                     ObjectNode body = randomObject(random, 3);
                     JsonNode params = randomValue(random, 4);
-                    CompletionRequest request = CompletionRequest.parse(Json.write(body));
+                    CompletionRequest request = CompletionRequest.parse(Json.write(body), false);
 
                     ObjectNode decode = (ObjectNode) Json.read(request.decodeBody(params));
                     assertThat(text(decode.remove("kv_transfer_params"))).isEqualTo(text(params));
@@ -62,7 +62,7 @@ class CompletionRequestTest {
                     ObjectNode prefill =
                             (ObjectNode)
                                     Json.read(
-                                            CompletionRequest.parse(Json.write(body))
+                                            CompletionRequest.parse(Json.write(body), false)
                                                     .prefillBody());
                     assertThat(prefill.get("max_tokens")).isEqualTo(JSON.numberNode(1));
                     assertThat(prefill.get("stream")).isEqualTo(JSON.booleanNode(false));

@@ -27,7 +27,8 @@ class RouterConfigTest {
                                 Duration.ofMinutes(1),
                                 Duration.ofSeconds(1),
                                 16777216,
-                                1024));
+                                1024,
+                                false));
     }
 
     @Test
@@ -43,6 +44,7 @@ class RouterConfigTest {
                                 .healthInterval(Duration.ofNanos(5))
                                 .maxBodyBytes(6)
                                 .maxRequestsInFlight(8)
+                                .forwardLastTurn(true)
                                 .build())
                 .isEqualTo(
                         new RouterConfig(
@@ -56,7 +58,8 @@ class RouterConfigTest {
                                 Duration.ofNanos(4),
                                 Duration.ofNanos(5),
                                 6,
-                                8));
+                                8,
+                                true));
     }
 
     @ParameterizedTest

@@ -104,6 +104,42 @@ class TwoLegsTest {
     }
 
     @Test
+    void theParametersOfTheLastTurnReachPrefillUnchangedIfClientsAreTrusted() throws Exception {
+        String lastTurn =
+                """
+                {"do_remote_prefill":false,"do_remote_decode":true,"remote_block_ids":[[4,2]],\
+                "remote_engine_id":"d-0","remote_request_id":"r-1","remote_host":"10.0.0.2",\
+                "remote_port":5601,"remote_blocks_expiry_time":98765.432109876543210,"own":[1.50]}""";
+        String body = "{\"prompt\":\"p\",\"kv_transfer_params\":" + lastTurn + "}";
+        try (RouterHarness h =
+                new RouterHarness(
+                        handingOver(), answering(ANSWER), config -> config.forwardLastTurn(true))) {
+            h.complete(body);
+            JsonNode given = h.prefill.request().json().path("kv_transfer_params");
+            assertThat(given).isEqualTo(json(lastTurn));
+            assertThat(h.decode.request().json().path("kv_transfer_params"))
+                    .as("from the prefill engine, as without a last turn")
+                    .isEqualTo(json(HAND_OVER));
+        }
+        try (RouterHarness h = new RouterHarness(handingOver(), answering(ANSWER))) {
+            h.complete(body);
+
+            assertThat(h.prefill.request().body()).doesNotContain("10.0.0.2");
+        }
+    }
+
+    @Test
+    void theParametersOfAPrefillEngineAreNoLastTurnEvenOfATrustedClient() throws Exception {
+        try (RouterHarness h =
+                new RouterHarness(
+                        handingOver(), answering(ANSWER), config -> config.forwardLastTurn(true))) {
+            h.complete("{\"prompt\":\"p\",\"kv_transfer_params\":" + HAND_OVER + "}");
+
+            assertThat(h.prefill.request().body()).doesNotContain("10.0.0.1");
+        }
+    }
+
+    @Test
     void endToEndHeadersReachBothEnginesAndHopByHopHeadersDoNot() throws Exception {
         try (RouterHarness h = new RouterHarness(handingOver(), answering(ANSWER));
                 RawClient client = h.rawClient()) {

@@ -49,6 +49,14 @@ public final class RouteCommand implements Callable<Integer> {
             description = "A decode engine; may be repeated.")
     private List<URI> decode = List.of();
 
+    @Option(
+            names = "--forward-last-turn",
+            description =
+                    "Give the prefill engine the kv_transfer_params that a client sends, so that it reads the last turn's KV"
+                            + " from the decode engine (bidirectional_kv_xfer). For trusted clients only: they choose which"
+                            + " memory is read.")
+    private boolean forwardLastTurn;
+
     @SuppressWarnings(
             "UnusedVariable") // for --help: ConfigFile has replaced it by the file's options
     @Option(
@@ -82,7 +90,8 @@ public final class RouteCommand implements Callable<Integer> {
 
     /** Starts the router that the options describe. */
     public Router start() {
-        RouterConfig.Builder builder = RouterConfig.builder().host(host).port(port);
+        RouterConfig.Builder builder =
+                RouterConfig.builder().host(host).port(port).forwardLastTurn(forwardLastTurn);
         prefill.forEach(builder::prefillEngine);
         decode.forEach(builder::decodeEngine);
         return Router.start(builder.build());

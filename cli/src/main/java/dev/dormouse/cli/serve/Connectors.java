@@ -43,6 +43,7 @@ final class Connectors {
             if (refusal != null) {
                 throw new IllegalArgumentException(refusal);
             }
+            sayWhatUcxIsTold(settings);
         }
         List<SchedulerConnector> schedulers = new ArrayList<>();
         List<WorkerConnector> workers = new ArrayList<>();
@@ -95,17 +96,21 @@ final class Connectors {
                 .build();
     }
 
-    private static Map<String, String> backendParameters(KvSettings settings, boolean sleepMode) {
-        Map<String, String> given = settings.backendParameters();
-        if (!sleepMode) {
-            return given;
-        }
-        Map<String, String> added = UcxSleepDefaults.added(given, System.getenv());
+    /**
+     * Once, however many agents there are: the defaults yield to the process's environment alone.
+     */
+    private static void sayWhatUcxIsTold(KvSettings settings) {
+        Map<String, String> added =
+                UcxSleepDefaults.added(settings.backendParameters(), System.getenv());
         LOGGER.log(
                 Level.INFO,
                 "sleep mode tells UCX: {0}",
                 added.isEmpty() ? "nothing, all is set by the user" : added);
-        return UcxSleepDefaults.applied(given, System.getenv());
+    }
+
+    private static Map<String, String> backendParameters(KvSettings settings, boolean sleepMode) {
+        Map<String, String> given = settings.backendParameters();
+        return sleepMode ? UcxSleepDefaults.applied(given, System.getenv()) : given;
     }
 
     private static boolean isFaulty() {

@@ -93,7 +93,6 @@ final class Intake {
         return new ConnectorRequest(
                 "%s-%08x".formatted(safe, seeds.nextInt()),
                 request.promptTokens().size(),
-                request.kvTransferParams() == null ? null : PromptHash.of(request.promptTokens()),
                 request.kvTransferParams());
     }
 

@@ -36,7 +36,11 @@ final class RemoteKv {
     private final int quarantineLimit;
     private final Map<String, Sequence> receiving = new LinkedHashMap<>();
     private final Map<String, BlockTable> endedWhileReceiving = new HashMap<>();
-    private final Map<String, BlockTable> held = new HashMap<>();
+    private final Map<String, BlockTable> held = new LinkedHashMap<>();
+
+    /** Those of {@link #held} that were told to end. */
+    private final Map<String, BlockTable> endingHolds = new HashMap<>();
+
     private final Map<String, BlockTable> quarantined = new HashMap<>();
 
     RemoteKv(@Nullable SchedulerConnector connector, BlockManager blocks) {
@@ -157,7 +161,32 @@ final class RemoteKv {
         } else {
             blocks.free(sequence.blocks());
         }
-        return handOver.params();
+        KvTransferParams params = handOver.params();
+        return params != null && params.remotePrefill()
+                ? params.withPrefillCachedTokens(sequence.cachedPromptTokens())
+                : params;
+    }
+
+    /**
+     * Has holds end that nobody relies on, the oldest first, since so many blocks are missing.
+     *
+     * @return true if blocks will be free soon, though perhaps too few: others may share them
+     */
+    boolean makeRoom(int missingBlocks) {
+        if (connector == null) {
+            return false;
+        }
+        int coming = endingHolds.values().stream().mapToInt(BlockTable::size).sum();
+        for (Map.Entry<String, BlockTable> hold : held.entrySet()) {
+            if (coming >= missingBlocks) {
+                break;
+            }
+            if (!endingHolds.containsKey(hold.getKey()) && connector.endHold(hold.getKey())) {
+                endingHolds.put(hold.getKey(), hold.getValue());
+                coming += hold.getValue().size();
+            }
+        }
+        return coming > 0;
     }
 
     /** Frees what the report releases, and tells which reads ended. */
@@ -166,6 +195,7 @@ final class RemoteKv {
             connector.onReport(report);
         }
         for (String id : report.finishedSending()) {
+            endingHolds.remove(id);
             free(held.remove(id), id, "sent");
         }
         List<Received> ended = new ArrayList<>();

@@ -20,10 +20,10 @@ import org.jspecify.annotations.Nullable;
  * prompts, then new sequences in order of arrival.
  *
  * <p>A sequence is admitted with blocks for all its tokens so far. One that needs a block when none
- * is left takes it from the youngest, which goes back to the head of the queue and is computed
- * again later. Sequences that wait for a read count as admitted, so they find a place when the read
- * ends; and since whoever has blocks runs, reads, or is held for a bounded time, the queue always
- * moves on.
+ * is left waits for what is held for a next turn and can go, else it takes one from the youngest,
+ * which goes back to the head of the queue and is computed again later. Sequences that wait for a
+ * read count as admitted, so they find a place when the read ends; and since whoever has blocks
+ * runs, reads, or is held for a bounded time, the queue always moves on.
  */
 final class Scheduler {
     private final EngineConfig config;
@@ -94,8 +94,7 @@ final class Scheduler {
             if (sequence.uncomputed() > 1) {
                 continue;
             }
-            makeRoom(sequence);
-            if (sequence.status() == Sequence.Status.RUNNING) {
+            if (findRoom(sequence)) {
                 parts.add(new Batch.Part(sequence, 1));
                 budget--;
             }
@@ -116,12 +115,21 @@ final class Scheduler {
         return new Batch(parts);
     }
 
-    /** Grows the sequence's table for its next token, or takes its blocks if it is the youngest. */
-    private void makeRoom(Sequence sequence) {
-        while (sequence.status() == Sequence.Status.RUNNING
-                && !blocks.grow(sequence.blocks(), sequence.length())) {
+    /**
+     * Grows the sequence's table for its next token. If no block is left it waits for those of a
+     * hold that can end, or takes the youngest's; false if it has no room in this step.
+     */
+    private boolean findRoom(Sequence sequence) {
+        while (sequence.status() == Sequence.Status.RUNNING) {
+            if (blocks.grow(sequence.blocks(), sequence.length())) {
+                return true;
+            }
+            if (remote.makeRoom(1)) {
+                return false;
+            }
             preempt(running.getLast());
         }
+        return false;
     }
 
     private void admit(List<Batch.Part> parts, int budget) {
@@ -137,6 +145,8 @@ final class Scheduler {
                 return;
             }
             if (!blocks.allocate(sequence.blocks(), sequence.tokens(), cached, sequence.length())) {
+                int needed = blocks.blocksFor(sequence.length() - cached);
+                boolean _ = remote.makeRoom(Math.max(1, needed - blocks.freeBlocks()));
                 return;
             }
             waiting.removeFirst();
@@ -191,7 +201,7 @@ final class Scheduler {
     }
 
     private void failUnlessRecomputed(Sequence sequence, String reason) {
-        if (!config.recomputeFailedLoads()) {
+        if (!config.recomputeFailedLoads() && !sequence.isPrefill()) {
             fail(
                     sequence,
                     FailureKind.KV_TRANSFER_FAILED,

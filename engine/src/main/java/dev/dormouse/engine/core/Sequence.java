@@ -58,13 +58,12 @@ final class Sequence {
 
     Sequence(
             GenerationRequest request,
-            ConnectorRequest connectorRequest,
+            ConnectorRequest identity,
             long order,
             GenerationListener listener,
             Sampler sampler,
             OutputProcessor output) {
         this.requestId = request.id();
-        this.connectorRequest = connectorRequest;
         this.order = order;
         this.listener = listener;
         this.sampler = sampler;
@@ -72,6 +71,12 @@ final class Sequence {
         this.tokens = request.promptTokens().stream().mapToInt(Integer::intValue).toArray();
         this.promptTokens = tokens.length;
         this.length = promptTokens;
+        this.connectorRequest =
+                new ConnectorRequest(
+                        identity.id(),
+                        promptTokens,
+                        count -> TokenHash.of(tokens, count),
+                        identity.params());
     }
 
     /** The client's id, unique among live requests. */
@@ -142,6 +147,20 @@ final class Sequence {
         mayReadRemote = false;
     }
 
+    /** Prompt tokens that did not have to be computed for it, as its usage tells. */
+    int cachedPromptTokens() {
+        return cachedPromptTokens;
+    }
+
+    /**
+     * Whether it only computes a prompt, for another engine to decode: what cannot be read of that
+     * prompt is computed here in any case.
+     */
+    boolean isPrefill() {
+        KvTransferParams params = connectorRequest.params();
+        return params != null && params.remoteDecode() && !params.remotePrefill();
+    }
+
     /** Whether it had blocks before. */
     boolean wasAdmitted() {
         return admitted;
@@ -160,9 +179,15 @@ final class Sequence {
 
     /**
      * Its read ended well. The prompt's last token stays to be computed, since its logits choose
-     * the first token of the output.
+     * the first token of the output. What was cached counts as it did where the prompt was
+     * computed.
      */
     void received() {
+        KvTransferParams params = connectorRequest.params();
+        if (params != null) {
+            cachedPromptTokens =
+                    Math.min(params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
+        }
         provided = computed + externalTokens;
         computed = Math.min(provided, length - 1);
     }

@@ -61,6 +61,10 @@ final class FakeConnector {
     /** Other engines hold no more than this of a prompt. */
     int maxExternalTokens = Integer.MAX_VALUE;
 
+    /** Held requests that may end early, and then those that were told to. */
+    final Set<String> endable = new HashSet<>();
+
+    final List<String> toldToEnd = new ArrayList<>();
     boolean draining;
     boolean failPublish;
 
@@ -211,7 +215,17 @@ final class FakeConnector {
                     KvTransferParams.of(
                             JsonNodeFactory.instance
                                     .objectNode()
+                                    .put("do_remote_prefill", true)
                                     .put("remote_request_id", request.id())));
+        }
+
+        @Override
+        public boolean endHold(String requestId) {
+            if (endable.contains(requestId)) {
+                toldToEnd.add(requestId);
+                return true;
+            }
+            return false;
         }
 
         @Override

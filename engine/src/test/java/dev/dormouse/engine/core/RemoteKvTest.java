@@ -56,6 +56,39 @@ final class RemoteKvTest {
     }
 
     @Test
+    void holdsThatNobodyReliesOnEndForTheirRoomTheOldestFirst() {
+        EngineConfig config = EngineHarness.config(10, 8, 64, false);
+        try (EngineHarness engine = engine(config)) {
+            for (String id : List.of("a", "b", "c")) {
+                engine.submit(id, prompt(1, 3 * BLOCK_TOKENS), 1, FakeConnector.remoteDecode());
+                engine.settle();
+            }
+            String oldest = FakeConnector.idOf(connector.held, "a");
+            String second = FakeConnector.idOf(connector.held, "b");
+            List<Integer> prompt = prompt(2, 3 * BLOCK_TOKENS);
+            RecordingListener waits = engine.submit("waits", prompt, BLOCK_TOKENS + 2);
+            engine.settle();
+            assertThat(connector.toldToEnd).isEmpty();
+            assertThat(waits.tokens()).isEmpty();
+
+            connector.endable.addAll(List.of(second, oldest));
+            engine.settle();
+            assertThat(connector.toldToEnd).as("as many as are needed").containsExactly(oldest);
+            connector.endHold(oldest);
+            engine.settle();
+            assertThat(connector.toldToEnd)
+                    .as("the output needs more blocks")
+                    .containsExactly(oldest, second);
+            assertThat(waits.isOver()).as("waits instead of losing what it has").isFalse();
+            connector.endHold(second);
+            engine.settle();
+            waits.finished();
+            assertThat(waits.tokens()).isEqualTo(HashModel.oracle(prompt, BLOCK_TOKENS + 2));
+            assertThat(engine.engine.statistics().preemptions()).isZero();
+        }
+    }
+
+    @Test
     void onlyWhatIsNotCachedIsRead() {
         try (EngineHarness engine = engine(EngineHarness.roomy())) {
             List<Integer> prompt = prompt(7, 6 * BLOCK_TOKENS);

@@ -124,6 +124,39 @@ final class TransitionsTest {
     }
 
     @Test
+    void aRefusedReleaseOfTheKvCacheTouchesNothing() {
+        try (EngineHarness engine = engine()) {
+            connector.calls.clear();
+            RecordingListener kept = engine.submit("kept", prompt(1, 9), 20);
+            engine.step();
+            EngineState awake = engine.engine.state();
+            engine.refused(engine.engine.releaseKvCacheMemory());
+            assertThat(engine.engine.state()).isEqualTo(awake);
+            engine.made(engine.engine.pause(PauseMode.KEEP, false));
+            EngineState paused = engine.engine.state();
+            engine.refused(engine.engine.releaseKvCacheMemory());
+            assertThat(engine.engine.state()).isEqualTo(paused);
+
+            assertThat(connector.calls).isEmpty();
+            engine.made(engine.engine.resume());
+            engine.settle();
+            assertThat(kept.tokens()).isEqualTo(HashModel.oracle(prompt(1, 9), 20));
+        }
+    }
+
+    @Test
+    void aWakeOfTheSchedulingAlonePublishesNothing() {
+        try (EngineHarness engine = engine()) {
+            connector.calls.clear();
+            engine.made(engine.engine.sleep(0, PauseMode.ABORT));
+            assertThat(engine.made(engine.engine.wake(Set.of(WakeTag.SCHEDULING))).changed())
+                    .isTrue();
+            assertThat(connector.calls).isEmpty();
+            expectOracle(engine, "after", 1);
+        }
+    }
+
+    @Test
     void levelOneCanBecomeLevelTwo() {
         try (EngineHarness engine = engine()) {
             engine.made(engine.engine.sleep(1, PauseMode.ABORT));
