@@ -15,45 +15,40 @@ final class RevocationInbox {
     /** Peers that shut down at once; who demands more waits. */
     static final int MAX_REMEMBERED = 1_024;
 
-    private enum Progress {
-        NEW,
-        TAKEN,
-        DONE
-    }
+    /** Whether all ranks have obeyed, in the order in which peers demanded. */
+    private final Map<String, Boolean> obeyed = new LinkedHashMap<>();
 
-    private final Map<String, Progress> progress = new LinkedHashMap<>();
     private final List<Revocation> fresh = new ArrayList<>();
 
     /** Takes a peer's demand, which may have been made before; true once the ranks obeyed it. */
     synchronized boolean isDone(Revocation revocation) {
-        Progress known = progress.get(revocation.id());
+        Boolean known = obeyed.get(revocation.id());
         if (known == null && makeRoom()) {
-            progress.put(revocation.id(), Progress.NEW);
+            obeyed.put(revocation.id(), false);
             fresh.add(revocation);
         }
-        return known == Progress.DONE;
+        return known != null && known;
     }
 
     /** The demands that the ranks do not know yet. */
     synchronized List<Revocation> take() {
         List<Revocation> taken = List.copyOf(fresh);
-        taken.forEach(revocation -> progress.put(revocation.id(), Progress.TAKEN));
         fresh.clear();
         return taken;
     }
 
     /** All ranks have obeyed. */
     synchronized void done(Set<String> ids) {
-        ids.forEach(id -> progress.computeIfPresent(id, (_, _) -> Progress.DONE));
+        ids.forEach(id -> obeyed.computeIfPresent(id, (_, _) -> true));
     }
 
     /** Forgets what was obeyed first; false if nothing was. */
     private boolean makeRoom() {
-        if (progress.size() < MAX_REMEMBERED) {
+        if (obeyed.size() < MAX_REMEMBERED) {
             return true;
         }
-        for (Iterator<Progress> each = progress.values().iterator(); each.hasNext(); ) {
-            if (each.next() == Progress.DONE) {
+        for (Iterator<Boolean> each = obeyed.values().iterator(); each.hasNext(); ) {
+            if (each.next()) {
                 each.remove();
                 return true;
             }

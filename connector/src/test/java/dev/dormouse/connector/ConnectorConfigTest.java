@@ -43,6 +43,9 @@ final class ConnectorConfigTest {
                         builder -> builder.handshakeTimeout(Duration.ZERO),
                         builder -> builder.handshakeTimeout(Duration.ofSeconds(Long.MAX_VALUE)),
                         builder -> builder.readTimeout(Duration.ofSeconds(-1)),
+                        builder -> builder.pushTimeout(Duration.ZERO),
+                        builder -> builder.dataParallelIndex(-1),
+                        builder -> builder.dataParallelIndex(65_536),
                         builder -> builder.readTimeout(Duration.ofDays(1_000_000)),
                         builder -> builder.engineTtl(Duration.ofNanos(-1)),
                         builder -> builder.engineTtl(Duration.ofSeconds(Long.MAX_VALUE)),
@@ -50,9 +53,32 @@ final class ConnectorConfigTest {
                         builder -> builder.leaseDuration(Duration.ofDays(2)));
         for (Consumer<ConnectorConfig.Builder> change : bad) {
             ConnectorConfig.Builder builder = Params.config("E");
-            change.accept(builder);
-            assertThatExceptionOfType(ConnectorException.class).isThrownBy(builder::build);
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(
+                            () -> {
+                                change.accept(builder);
+                                ConnectorConfig _ = builder.build();
+                            });
         }
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> ConnectorConfig.builder(ModelEngine.FACTORS, 0).build())
+                .withMessageContaining("blockTokens=0");
+    }
+
+    @Test
+    void theBoundsOfEachSettingBelongToIt() {
+        ConnectorConfig config =
+                ConnectorConfig.builder(ModelEngine.FACTORS, 1)
+                        .tpSize(1_024)
+                        .engineTtl(Duration.ZERO)
+                        .leaseDuration(Duration.ofDays(1))
+                        .dataParallelIndex(65_535)
+                        .sideChannelPort(0)
+                        .build();
+        assertThat(config.blockTokens()).isEqualTo(1);
+        assertThat(config.tpSize()).isEqualTo(1_024);
+        assertThat(config.engineTtl()).isZero();
+        assertThat(config.leaseDuration()).isEqualTo(Duration.ofDays(1));
     }
 
     @Test

@@ -26,6 +26,37 @@ final class KvTransferConfigTest {
     }
 
     @Test
+    void theBoundsOfANumberBelongToIt() {
+        for (String extra :
+                List.of(
+                        "\"num_threads\": 1",
+                        "\"num_threads\": 1024",
+                        "\"engine_ttl\": 31536000",
+                        "\"engine_ttl\": -31536000",
+                        "\"kv_lease_duration\": 86400")) {
+            assertThat(extra(extra).connector()).as(extra).isEqualTo("NixlPullConnector");
+        }
+        for (String extra :
+                List.of(
+                        "\"num_threads\": 0",
+                        "\"num_threads\": 1025",
+                        "\"engine_ttl\": 31536001",
+                        "\"kv_lease_duration\": 86401")) {
+            assertThatExceptionOfType(ConnectorException.class)
+                    .as(extra)
+                    .isThrownBy(() -> extra(extra));
+        }
+    }
+
+    private static KvTransferConfig extra(String entry) {
+        return parse(
+                "{\"kv_connector\": \"NixlPullConnector\", \"kv_role\": \"kv_consumer\","
+                        + " \"kv_connector_extra_config\": {"
+                        + entry
+                        + "}}");
+    }
+
+    @Test
     void everyKeyOfTheProtocolIsUnderstood() {
         KvTransferConfig config =
                 parse(

@@ -157,6 +157,20 @@ final class KvTransferParamsTest {
                         json -> json.put("remote_prompt_tokens", -5))) {
             assertThat(Params.remote(bad).problem()).contains("kv_transfer_params: remote_");
         }
+        for (Consumer<ObjectNode> atItsBound :
+                List.<Consumer<ObjectNode>>of(
+                        json -> json.put("remote_request_id", "x".repeat(512)),
+                        json -> json.put("remote_engine_id", "x".repeat(4_096)),
+                        json -> json.put("remote_lease_deadline", -1e9),
+                        json -> json.put("remote_lease_deadline", 1e9),
+                        json -> json.put("remote_lease_seconds", 0),
+                        json -> json.put("remote_lease_seconds", 86_400))) {
+            assertThat(Params.remote(atItsBound).problem()).isNull();
+        }
+        assertThat(Params.remote(json -> json.remove("remote_host")).problem())
+                .contains("remote_host is missing, but must be present");
+        assertThat(Params.remote(json -> json.put("remote_host", "a b")).problem())
+                .contains("remote_host is '\"a b\"', but must be");
         assertThat(
                         RemoteHandOver.read(
                                         Params.remote(

@@ -7,8 +7,10 @@ import dev.dormouse.transport.MemoryRange;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -93,6 +95,7 @@ final class ModelEngine {
     private final Set<String> sent = new HashSet<>();
     private final Set<String> received = new HashSet<>();
     private final Set<String> failed = new HashSet<>();
+    private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> abandoned = new HashSet<>();
     private final Set<String> reading = new HashSet<>();
     private TransferStatistics statistics = TransferStatistics.NONE;
@@ -168,6 +171,7 @@ final class ModelEngine {
             sent.addAll(report.finishedSending());
             received.addAll(report.finishedReceiving());
             failed.addAll(report.failedReceiving());
+            reasons.putAll(report.failureReasons());
             abandoned.addAll(report.abandonedReceiving());
             reading.removeAll(report.finishedReceiving());
             statistics = statistics.plus(report.statistics());
@@ -303,6 +307,11 @@ final class ModelEngine {
 
     Set<String> failed() {
         return failed;
+    }
+
+    /** Why a request's read has failed. */
+    String reason(String requestId) {
+        return Objects.requireNonNull(reasons.get(requestId));
     }
 
     /** Requests whose read has failed before its blocks were free. */

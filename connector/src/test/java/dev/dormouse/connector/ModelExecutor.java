@@ -8,10 +8,14 @@ import java.util.concurrent.RejectedExecutionException;
 final class ModelExecutor implements HandshakeThreads {
     private final Deque<Runnable> tasks = new ArrayDeque<>();
     private boolean stuck;
+    private boolean broken;
     private int capacity = Integer.MAX_VALUE;
 
     @Override
     public void execute(SideChannelAddress address, Runnable task) {
+        if (broken) {
+            throw new IllegalStateException("injected");
+        }
         if (tasks.size() >= capacity) {
             throw new RejectedExecutionException("full");
         }
@@ -21,6 +25,11 @@ final class ModelExecutor implements HandshakeThreads {
     /** Nothing runs any more, although it was accepted. */
     void setStuck(boolean value) {
         stuck = value;
+    }
+
+    /** Whoever hands over a task meets an error that no executor has. */
+    void setBroken(boolean value) {
+        broken = value;
     }
 
     void setCapacity(int tasks) {

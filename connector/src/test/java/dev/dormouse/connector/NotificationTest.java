@@ -140,6 +140,25 @@ final class NotificationTest {
     }
 
     @Test
+    void theShortestAndTheLongestMessagesAreUnderstood() {
+        assertThat(decode("r:1")).isEqualTo(new Notification.Completion("r", 1));
+        String longest = "x".repeat(Notification.MAX_BYTES - 2);
+        assertThat(decode(longest + ":1")).isEqualTo(new Notification.Completion(longest, 1));
+    }
+
+    @Test
+    void aHeartbeatFillsAMessageBeforeItBeginsTheNext() {
+        String half = "x".repeat(Notification.MAX_RENEWAL_BYTES / 2 - 1);
+        assertThat(renewals(List.of(half, half))).hasSize(1);
+        assertThat(renewals(List.of(half, half + "x"))).hasSize(2);
+        assertThat(renewals(List.of("x".repeat(Notification.MAX_RENEWAL_BYTES + 1)))).hasSize(1);
+    }
+
+    private static List<Notification.Renewal> renewals(List<String> ids) {
+        return Notification.Renewal.of(new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
+    }
+
+    @Test
     void noBytesMakeDecodingThrow() {
         Seeded.forAll(
                 2_000,

@@ -186,9 +186,13 @@ final class PeerLifecycleTest {
     void aLoadThatTheTransportRefusesFailsTheHandshakeOnly() {
         d.rank().transport().faults().failLoads(1);
         KvTransferParams params = pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1);
-        pair.assertFails(params);
+        String read = pair.read(params);
+        assertThat(d.failed()).contains(read);
+        assertThat(d.reason(read)).startsWith("could not load: ");
+        assertThat(d.statistics().failedHandshakes()).isEqualTo(1);
         assertThat(d.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
         pair.assertTransfers(2);
+        assertThat(d.statistics().rehandshakes()).isZero();
     }
 
     @Test
@@ -198,6 +202,11 @@ final class PeerLifecycleTest {
         pair.assertFails(params);
         world.handshakes().setCapacity(1);
         pair.assertReads(params, 1);
+        KvTransferParams next = pair.prefill(2);
+        world.handshakes().setCapacity(0);
+        pair.assertFails(next);
+        world.handshakes().setCapacity(1);
+        pair.assertReads(next, 2);
     }
 
     @Test

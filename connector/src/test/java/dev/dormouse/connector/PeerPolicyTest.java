@@ -44,6 +44,13 @@ final class PeerPolicyTest {
     }
 
     @Test
+    void aPolicyIsToldAsItWasWritten() {
+        assertThat(PeerPolicy.ANY.toString()).startsWith("peers=any ports=1-65535 maxBlocks=");
+        assertThat(PeerPolicy.of(List.of("10.0.0.0/8", "Node-7"), List.of(5600), 9).toString())
+                .isEqualTo("peers=[10.0.0.0/8, Node-7] ports=5600-5600 maxBlocks=9");
+    }
+
+    @Test
     void namesMatchAsRequestsWriteThem() {
         PeerPolicy policy = PeerPolicy.allowing(List.of("*.prefill.local", "Node-7"));
         for (String allowed : List.of("a.prefill.local", "A.B.PREFILL.local", "node-7")) {

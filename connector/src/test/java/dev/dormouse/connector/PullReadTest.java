@@ -85,36 +85,33 @@ final class PullReadTest {
     }
 
     @Test
-    void aPromptThatIsAllCachedHereIsOnlyToldToItsHolder() {
+    void aPromptOfAnotherLengthIsCountedAsAFailedTransferAndItsHolderLetsGo() {
         KvTransferParams params = p.prefill("p1", 8, new int[] {3, 1}, 1);
-        d.decode("d1", 8, params, new int[] {4, 5}, 8);
+        d.decode("d1", 12, params, new int[] {4, 5, 6});
         world.settle();
-        assertThat(d.received()).as("notices are not awaited").isEmpty();
+        assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.reason("d1")).contains("tokens here");
+        assertThat(d.statistics().failedTransfers()).isEqualTo(1);
         assertThat(d.rank().transport().readsPosted()).isZero();
         assertThat(p.sent()).containsExactly("p1");
     }
 
     @Test
-    void aRequestThatNeverRanIsToldToItsHolder() {
-        KvTransferParams params = p.prefill("p1", 8, new int[] {3, 1}, 1);
-        ConnectorRequest request = new ConnectorRequest("d1", 8, params);
-        d.scheduler().onArrival(request);
-        assertThat(d.scheduler().onFinished(request, FinishKind.FAILED, new int[0], 0))
-                .isEqualTo(HandOver.NONE);
+    void thePeersLastBlockIsReadAndTheOneBehindItIsNot() {
+        int last = ModelEngine.BLOCKS - 1;
+        KvTransferParams params = p.prefill("p1", 4, new int[] {last}, 1);
+        d.decode("d1", 4, params, new int[] {2});
         world.settle();
-        assertThat(p.sent()).containsExactly("p1");
-        assertThat(d.received()).isEmpty();
-    }
-
-    @Test
-    void aNoticeThatCannotBeGivenFailsNothing() {
-        KvTransferParams params = p.prefill("p1", 8, new int[] {3, 1}, 1);
-        p.kill();
-        d.decode("d1", 8, params, new int[] {4, 5}, 8);
-        world.settle();
-        assertThat(d.received()).isEmpty();
         assertThat(d.failed()).isEmpty();
-        assertThat(d.statistics().failedHandshakes()).isEqualTo(1);
+        assertThat(d.holds(new int[] {2}, 1)).isTrue();
+        KvTransferParams behind =
+                Params.changed(
+                        p.prefill("p2", 4, new int[] {last}, 1),
+                        json -> json.putArray("remote_block_ids").addArray().add(last + 1));
+        d.decode("d2", 4, behind, new int[] {2});
+        world.settle();
+        assertThat(d.failed()).containsExactly("d2");
+        assertThat(d.reason("d2")).contains("remote block " + (last + 1) + " does not exist");
     }
 
     @Test
@@ -324,6 +321,12 @@ final class PullReadTest {
                         new PeerMessage("x", new byte[] {(byte) 0xff, (byte) 0xfe}));
         world.settle();
         assertThat(p.statistics().malformedNotifications()).isEqualTo(8);
+        world.fabric()
+                .inject(
+                        p.rank().transport().agentName(),
+                        new PeerMessage("x", new PushEnd("p1", true).encode()));
+        world.settle();
+        assertThat(p.statistics().malformedNotifications()).as("nothing is pushed").isEqualTo(9);
         KvTransferParams params = p.prefill("p1", 4, new int[] {0}, 1);
         d.decode("d1", 4, params, new int[] {2});
         world.settle();

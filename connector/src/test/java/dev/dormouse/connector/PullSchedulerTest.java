@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -66,6 +67,7 @@ final class PullSchedulerTest {
         assertThat(prefill("r2", FinishKind.FAILED, new int[] {1}, 3)).isEqualTo(HandOver.NONE);
         assertThat(scheduler.heldRequests()).isZero();
         assertThat(scheduler.step().notProcessed()).containsExactlyInAnyOrder("r1", "r2");
+        assertThat(scheduler.step().notProcessed()).as("given out once").isEmpty();
     }
 
     @Test
@@ -179,9 +181,44 @@ final class PullSchedulerTest {
         scheduler.onAllocated(new ConnectorRequest("unknown", 10, params), blocks, 0, 10);
         assertThat(scheduler.step().reads())
                 .filteredOn(ReadOrder::awaited)
-                .extracting(ReadOrder::requestId, order -> order.refusal() != null)
+                .extracting(ReadOrder::requestId, ReadOrder::refusal)
                 .containsExactly(
-                        tuple("same", false), tuple("other", true), tuple("unknown", false));
+                        tuple("same", null),
+                        tuple(
+                                "other",
+                                "the prompt has other tokens here than it had at the producer"),
+                        tuple("unknown", null));
+    }
+
+    @Test
+    void parametersOfAnotherTransferModeAreNotReadAndThoseOfNoneAre() {
+        ConnectorRequest pushed =
+                new ConnectorRequest(
+                        "d1", 10, Params.remote(json -> json.put("transfer_mode", "push")));
+        assertThat(scheduler.externalTokens(pushed, 0)).isZero();
+        scheduler.onAllocated(pushed, new int[] {1, 2, 3}, 0, 0);
+        assertThat(scheduler.step().reads()).isEmpty();
+        ConnectorRequest unsaid =
+                new ConnectorRequest("d2", 10, Params.remote(json -> json.remove("transfer_mode")));
+        assertThat(scheduler.externalTokens(unsaid, 0)).isEqualTo(10);
+    }
+
+    @Test
+    void afterAWithdrawalNothingIsHeldForWhoeverAsks() throws IOException {
+        scheduler.publish(List.of(payload("E", 0)));
+        HandOver _ = prefill("r1", FinishKind.LENGTH, new int[] {7, 3, 9}, 10);
+        assertThat(claim("r1").held()).isTrue();
+        scheduler.withdraw();
+        assertThat(claim("r1").held()).isFalse();
+    }
+
+    @Test
+    void aHoldWhoseBlocksAreSentIsNotConfirmedAnyMore() throws IOException {
+        scheduler.publish(List.of(payload("E", 0)));
+        HandOver _ = prefill("r1", FinishKind.LENGTH, new int[] {7, 3, 9}, 10);
+        scheduler.onReport(new WorkerReport(Set.of("r1"), Set.of(), Set.of(), NONE));
+        assertThat(claim("r1").held()).isFalse();
+        assertThat(scheduler.heldRequests()).isZero();
     }
 
     @Test
@@ -380,6 +417,15 @@ final class PullSchedulerTest {
         first.close();
         second.publish(List.of(payload("B", 0)));
         assertThat(second.epoch()).isEqualTo(1);
+    }
+
+    private HoldAnswer claim(String requestId) throws IOException {
+        SideChannelAddress address =
+                new SideChannelAddress("127.0.0.1", scheduler.sideChannelPort());
+        try (SideChannel.Conversation conversation = sideChannels.dial(address, Duration.ZERO)) {
+            byte[] question = new HoldQuestion(requestId, "di").encode();
+            return HoldAnswer.decode(conversation.ask(question).body(), nowNanos);
+        }
     }
 
     private HandOver prefill(String id, FinishKind kind, int[] blocks, int computed) {

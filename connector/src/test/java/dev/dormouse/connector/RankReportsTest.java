@@ -65,6 +65,43 @@ final class RankReportsTest {
     }
 
     @Test
+    void theReasonOfTheRankThatFailedFirstComesOutWithTheRequestAndOnce() {
+        RankReports reports = new RankReports(2);
+        assertThat(reports.merge(List.of(failed("broken"), EMPTY)).failureReasons()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, failed("late"))).failureReasons())
+                .containsExactly(entry("r", "broken"));
+        assertThat(reports.merge(List.of(EMPTY, EMPTY)).failureReasons()).isEmpty();
+        WorkerReport again = report(Set.of(), Set.of("r"), Set.of("r"));
+        assertThat(reports.merge(List.of(again, again)).failureReasons())
+                .as("of another request of that id nothing is known")
+                .isEmpty();
+    }
+
+    private static WorkerReport failed(String reason) {
+        return new WorkerReport(
+                Set.of(),
+                Map.of(),
+                Set.of("r"),
+                Set.of("r"),
+                Set.of(),
+                Map.of("r", reason),
+                Set.of(),
+                TransferStatistics.NONE,
+                List.of());
+    }
+
+    @Test
+    void aReportOfNothingButStatisticsIsNotEmpty() {
+        StatisticsRecorder recorder = new StatisticsRecorder();
+        recorder.handshake(false);
+        TransferStatistics statistics = recorder.take();
+        assertThat(statistics.handshakes()).isEqualTo(1);
+        assertThat(statistics.rehandshakes()).isZero();
+        assertThat(new WorkerReport(Set.of(), Set.of(), Set.of(), statistics).isEmpty()).isFalse();
+        assertThat(EMPTY.isEmpty()).isTrue();
+    }
+
+    @Test
     void aHoldIsRenewedAsFarAsTheRankThatRenewedItLeast() {
         RankReports reports = new RankReports(2);
         assertThat(reports.merge(List.of(renewed(50), EMPTY)).renewedSending()).isEmpty();

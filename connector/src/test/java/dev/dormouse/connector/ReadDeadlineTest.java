@@ -39,6 +39,7 @@ final class ReadDeadlineTest {
         decode("late", params);
 
         assertThat(d.failed()).containsExactly("late");
+        assertThat(d.reason("late")).contains("does not hold the blocks for this engine");
         assertThat(d.rank().transport().readsPosted()).isEqualTo(posted);
         assertThat(d.statistics().expiredRequests()).as("declined reads count").isEqualTo(1);
         assertThat(world.sideChannels().holdQuestions()).as("asked first").isEqualTo(2);
@@ -74,6 +75,7 @@ final class ReadDeadlineTest {
         world.elapse(Duration.ofSeconds(26));
         decode("tooClose", next);
         assertThat(d.failed()).containsExactly("tooClose");
+        assertThat(d.reason("tooClose")).contains("the lease is over");
     }
 
     @Test
@@ -266,6 +268,20 @@ final class ReadDeadlineTest {
         decode("again", params);
         assertThat(d.failed()).containsExactly("again");
         assertThat(d.rank().transport().readsPosted()).isEqualTo(1);
+    }
+
+    @Test
+    void whatWasToldNotToBeNeededIsNotReadAndNotAskedForAgain() {
+        assertTransfers(1);
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 2);
+        d.decode("cached", 8, params, D_BLOCKS, 8);
+        world.settle();
+        assertThat(p.sent()).contains("p1");
+        int questions = world.sideChannels().holdQuestions();
+        decode("again", params);
+        assertThat(d.failed()).containsExactly("again");
+        assertThat(d.reason("again")).contains("were used before");
+        assertThat(world.sideChannels().holdQuestions()).isEqualTo(questions);
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.dormouse.transport.BlockRow;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -63,6 +64,87 @@ final class RemoteGeometryTest {
         assertRefused(Map.of("bases", List.of(Long.MAX_VALUE - 10, 4096L)), "region 0");
         assertRefused(Map.of("regionBlocks", List.of(1L << 31, 1L)), "limit 1000");
         assertRefused(Map.of("regionBlocks", List.of(501L, 500L)), "limit 1000");
+        assertThat(check(with(Map.of("regionBlocks", List.of(500L, 500L)))).blocks(1))
+                .isEqualTo(500);
+    }
+
+    @Test
+    void ofMoreHeadsThanAreWantedEachRegionHasOneRow() {
+        RankMapping.Slice half = RankMapping.of(1, 2, 1, 4).slices().getFirst();
+        AgentMetadata four =
+                with(
+                        Map.of(
+                                "layout", "LBHNC",
+                                "lengths", List.of(96L, 96L),
+                                "strides", List.of(128L, 128L),
+                                "regionBlocks", List.of(5L, 7L)));
+        RemoteGeometry geometry = RemoteGeometry.check("P", four, LOCAL, half, 12);
+        assertThat(geometry.pieces()).isEqualTo(1);
+        assertThat(geometry.blocks(0)).isEqualTo(5);
+        assertThat(geometry.blocks(1)).isEqualTo(7);
+        assertThat(geometry.rows().getFirst().address())
+                .as("the second half of each block")
+                .isEqualTo(FITTING.baseAddresses().getFirst() + 48);
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> RemoteGeometry.check("P", four, LOCAL, half, 11))
+                .withMessageContaining("limit 11");
+    }
+
+    @Test
+    void ofSmallerBlocksEachHeadHasItsOwnRowsAndThoseCount() {
+        RankMapping.Slice whole = RankMapping.of(0, 1, 1, 2).slices().getFirst();
+        AgentMetadata small =
+                with(
+                        Map.of(
+                                "blockTokens", 2,
+                                "lengths", List.of(24L, 24L),
+                                "strides", List.of(32L, 32L),
+                                "regionBlocks", List.of(5L, 7L)));
+        RemoteGeometry geometry = RemoteGeometry.check("P", small, LOCAL, whole, 24);
+        assertThat(geometry.blockRatio()).isEqualTo(2);
+        assertThat(geometry.pieces()).isEqualTo(2);
+        assertThat(geometry.localPieces()).isEqualTo(4);
+        assertThat(geometry.rows()).extracting(BlockRow::count).containsExactly(5, 5, 7, 7);
+        assertThat(geometry.blocks(1)).isEqualTo(7);
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> RemoteGeometry.check("P", small, LOCAL, whole, 23));
+    }
+
+    @Test
+    void headsThatTheLayoutDoesNotKeepTogetherCannotBeTakenApart() {
+        KvCacheRegions byToken =
+                new KvCacheRegions(
+                        LOCAL.regions(),
+                        LOCAL.backing(),
+                        ModelEngine.BLOCK_TOKENS,
+                        "LBNHC",
+                        LOCAL.kind(),
+                        0);
+        AgentMetadata wide =
+                with(
+                        Map.of(
+                                "layout",
+                                "LBNHC",
+                                "lengths",
+                                List.of(96L, 96L),
+                                "strides",
+                                List.of(128L, 128L)));
+        RankMapping.Slice half = RankMapping.of(1, 2, 1, 4).slices().getFirst();
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> RemoteGeometry.check("P", wide, byToken, half, 1_000))
+                .withMessageContaining("to tell heads apart");
+        AgentMetadata fine =
+                with(Map.of("layout", "LBNHC", "blockTokens", 2, "lengths", List.of(24L, 24L)));
+        RankMapping.Slice whole = RankMapping.of(0, 1, 1, 2).slices().getFirst();
+        assertThatExceptionOfType(ConnectorException.class)
+                .isThrownBy(() -> RemoteGeometry.check("P", fine, byToken, whole, 1_000))
+                .withMessageContaining("to tell heads apart");
+        assertThat(
+                        RemoteGeometry.check(
+                                        "P", with(Map.of("layout", "LBNHC")), byToken, whole, 1_000)
+                                .pieces())
+                .as("whole blocks need not be")
+                .isEqualTo(1);
     }
 
     private static RemoteGeometry check(AgentMetadata remote) {

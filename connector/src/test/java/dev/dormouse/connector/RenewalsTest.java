@@ -38,6 +38,22 @@ final class RenewalsTest {
     }
 
     @Test
+    void aRenewalThatMayHaveComeJustAtTheEndCountsForNothing() {
+        sent(25); // 30 - 5
+        assertThat(renewals.extend("r", 30, MARGIN)).isEqualTo(30);
+        renewals.sent(List.of("s"), 10, EXTENSION, MARGIN);
+        renewals.sent(List.of("s"), 25, EXTENSION, MARGIN); // 10 + 20 - 5
+        assertThat(renewals.extend("s", 30, MARGIN)).as("the chain begins anew").isEqualTo(30);
+    }
+
+    @Test
+    void whatIsInForceIsNotForgotten() {
+        sent(10);
+        renewals.forget(29);
+        assertThat(renewals.extend("r", 20, MARGIN)).isEqualTo(30);
+    }
+
+    @Test
     void aGapBreaksTheChain() {
         sent(10);
         sent(26); // 10 + 20 - 5 has passed

@@ -47,6 +47,43 @@ final class RevocationTest {
     }
 
     @Test
+    void whoHoldsNothingAsksNobody() {
+        pair.assertTransfers(1);
+        p.scheduler().revoke();
+        world.settle();
+        assertThat(world.sideChannels().revocationQuestions()).isZero();
+    }
+
+    @Test
+    void whoReadBeforeASleepWithNothingHeldIsNotWaitedFor() {
+        pair.assertTransfers(1);
+        p.sleep();
+        p.wake();
+        world.sideChannels().setDeaf(d.address(), true);
+        prefillOther(2);
+        p.scheduler().revoke();
+        p.step();
+        assertThat(p.scheduler().heldRequests()).isZero();
+    }
+
+    @Test
+    void aRevocationOfOnePeerDoesNotDisturbAHandshakeWithAnother() throws IOException {
+        d.decode("d1", ModelPair.TOKENS, pair.prefill(1), ModelPair.D_BLOCKS);
+        world.handshakes().setStuck(true);
+        world.tick();
+        Revocation other = new Revocation("Q", "qi", 9, 7);
+        SideChannel.Answer _ = ask(d.address(), other.encode());
+        world.tick();
+        world.tick();
+        assertThat(Revocation.reply(ask(d.address(), other.encode()).body()).done()).isTrue();
+        world.handshakes().setStuck(false);
+        world.settle();
+        assertThat(d.received()).containsExactly("d1");
+        assertThat(d.failed()).isEmpty();
+        assertThat(world.sideChannels().fetches()).isEqualTo(1);
+    }
+
+    @Test
     void aReadInFlightEndsWellBeforeItsReaderSaysThatItIsDone() {
         pair.assertTransfers(1);
         KvTransferParams slow = pair.prefill(2);

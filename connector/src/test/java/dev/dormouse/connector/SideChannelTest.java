@@ -108,6 +108,18 @@ final class SideChannelTest {
     }
 
     @Test
+    void closingEndsTheConnectionsThatAreOpen() throws IOException {
+        desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
+        try (SideChannel.Conversation open = client.dial(address, LIMIT)) {
+            assertThat(open.ask(HandshakeRequest.encode(RANK)).body()).isEqualTo(PAYLOAD);
+            listener.close();
+            assertThatThrownBy(() -> open.ask(HandshakeRequest.encode(RANK)))
+                    .isInstanceOfAny(IOException.class, WireException.class)
+                    .hasMessageNotContaining("in time");
+        }
+    }
+
+    @Test
     void malformedMessagesAreDroppedAndTheConnectionLives() throws IOException {
         desk.serve(EPOCH, Map.of(RANK, PAYLOAD));
         byte[] good = HandshakeRequest.encode(RANK);

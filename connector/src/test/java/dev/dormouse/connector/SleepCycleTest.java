@@ -145,6 +145,22 @@ final class SleepCycleTest {
     }
 
     @Test
+    void aReleaseIsPreparedByWaitingForReadsWhileEverythingStaysRegistered() {
+        d.rank().transport().faults().setReadDelay(Duration.ofMillis(15));
+        KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
+        d.decode("d1", 8, params, D_BLOCKS);
+        runUntilPosted();
+        d.rank().worker().prepareRelease(LIMIT);
+        assertThat(d.rank().transport().counts().transfers()).isZero();
+        assertThat(d.holds(D_BLOCKS, 1)).isTrue();
+        assertThat(d.rank().worker().isReleased()).isFalse();
+        assertTransfers(2);
+        d.sleep();
+        d.rank().worker().prepareRelease(LIMIT);
+        assertThat(d.rank().worker().isReleased()).isTrue();
+    }
+
+    @Test
     void releaseWaitsForAHandshakeAndTheReadThatItIsFor() {
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.decode("d1", 8, params, D_BLOCKS);
@@ -306,6 +322,8 @@ final class SleepCycleTest {
         d.decode("d1", 8, params, D_BLOCKS);
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.reason("d1")).contains("released");
+        assertThat(d.statistics().failedTransfers()).isEqualTo(1);
         ConnectorRequest unread = new ConnectorRequest("d2", 8, params);
         HandOver _ = d.scheduler().onFinished(unread, FinishKind.ABORTED, new int[0], 0);
         world.settle();

@@ -13,6 +13,7 @@ import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** Bytes recorded from libzmq 4.3.5, and what no ZeroMQ peer would send. */
@@ -106,18 +107,89 @@ final class ZmtpConnectionTest {
 
     @Test
     void aPeerThatIsNotZeroMqIsRefused() throws IOException {
-        for (String greeting :
-                List.of(
-                        "00".repeat(64),
+        String error = "0409" + "054552524f52" + "000000";
+        String shortCommand = "0405" + "0552454144";
+        Map<String, String> greetings =
+                Map.of(
+                        "00".repeat(64) + REQ_READY,
+                        "no ZMTP signature",
+                        "ff" + REST_OF_GREETING + "00".repeat(9) + REQ_READY,
+                        "no ZMTP signature",
                         HEX.formatHex("GET / HTTP/1.1\r\n".getBytes(US_ASCII)).repeat(4),
-                        SIGNATURE + "01" + "00".repeat(53),
-                        SIGNATURE + "0300" + "504c41494e" + "00".repeat(47))) {
+                        "no ZMTP signature",
+                        SIGNATURE + "02" + REST_OF_GREETING.substring(2) + REQ_READY,
+                        "version 2 is older than 3",
+                        SIGNATURE + "0300" + "504c41494e" + "00".repeat(47) + REQ_READY,
+                        "security mechanism",
+                        SIGNATURE + REST_OF_GREETING + error,
+                        "no READY command",
+                        SIGNATURE + REST_OF_GREETING + shortCommand,
+                        "no READY command",
+                        SIGNATURE + REST_OF_GREETING + REQUEST,
+                        "not the expected command");
+        for (Map.Entry<String, String> greeting : greetings.entrySet()) {
             withPeer(
-                    socket -> send(socket, greeting),
-                    connection ->
-                            assertThatExceptionOfType(ProtocolException.class)
-                                    .isThrownBy(() -> connection.open("ROUTER")));
+                    socket -> {
+                        send(socket, greeting.getKey());
+                        String _ = receive(socket, 1_000);
+                    },
+                    connection -> {
+                        assertThatExceptionOfType(ProtocolException.class)
+                                .isThrownBy(() -> connection.open("ROUTER"))
+                                .withMessageContaining(greeting.getValue());
+                        connection.close();
+                    });
         }
+    }
+
+    @Test
+    void aMessageMayHaveAllFramesAndAllBytesThatTheLimitsAllow() throws IOException {
+        withOpenPeer(
+                "0100".repeat(7) + "0000",
+                connection -> assertThat(connection.receive()).hasSize(8));
+        withOpenPeer(
+                "0100".repeat(8) + "0000",
+                connection ->
+                        assertThatExceptionOfType(ProtocolException.class)
+                                .isThrownBy(connection::receive)
+                                .withMessageContaining("more than 8 frames"));
+        withOpenPeer(
+                "020000000000000200" + "aa".repeat(512),
+                connection ->
+                        assertThat(connection.receive())
+                                .singleElement()
+                                .satisfies(frame -> assertThat(frame).hasSize(512)));
+    }
+
+    @Test
+    void aFrameIsSentWithAShortLengthAsLongAsOneByteHoldsIt() throws IOException {
+        withPeer(
+                socket -> {
+                    assertThat(receive(socket, 2 + 255)).isEqualTo("01ff" + "70".repeat(255));
+                    assertThat(receive(socket, 9 + 256))
+                            .isEqualTo("020000000000000100" + "70".repeat(256));
+                },
+                connection ->
+                        connection.send(
+                                List.of(
+                                        HEX.parseHex("70".repeat(255)),
+                                        HEX.parseHex("70".repeat(256)))));
+    }
+
+    @Test
+    void aPeerThatFallsSilentAfterTheGreetingIsGivenUpAtTheNewDeadline() throws IOException {
+        withPeer(
+                socket -> {
+                    send(socket, SIGNATURE + REST_OF_GREETING + REQ_READY);
+                    String _ = receive(socket, 1_000);
+                },
+                connection -> {
+                    connection.open("ROUTER");
+                    connection.setDeadline(System.nanoTime() + Duration.ofMillis(50).toNanos());
+                    assertThatExceptionOfType(SocketTimeoutException.class)
+                            .isThrownBy(connection::receive);
+                    connection.close();
+                });
     }
 
     @Test

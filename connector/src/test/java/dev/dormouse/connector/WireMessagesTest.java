@@ -1,0 +1,108 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNoException;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+
+/** Every message of the side channel: exact at its end, open to keys of later versions. */
+final class WireMessagesTest {
+    private static final byte[] PAYLOAD = new HandshakePayload("h", new byte[8], 3, "i").encode();
+    private static final byte[] REVOCATION = new Revocation("P", "pi", 3, 7).encode();
+    private static final byte[] REVOKED = Revocation.answer("di", true);
+    private static final byte[] SUBSCRIPTION =
+            new Subscription(
+                            new Subscription.Reader(
+                                    "D", "di", new SideChannelAddress("127.0.0.1", 5600)),
+                            3)
+                    .encode();
+    private static final byte[] SUBSCRIBED = Subscription.answer(true);
+    private static final byte[] HOLD = HoldAnswer.encode(3, 4, "pi");
+
+    @Test
+    void bytesBehindAMessageRefuseIt() {
+        assertExact(PAYLOAD, HandshakePayload::decode);
+        assertExact(REVOCATION, Revocation::decode);
+        assertExact(REVOKED, Revocation::reply);
+        assertExact(SUBSCRIPTION, Subscription::decode);
+        assertExact(SUBSCRIBED, Subscription::isAccepted);
+        assertExact(HOLD, bytes -> HoldAnswer.decode(bytes, 0));
+        assertExact(new HoldQuestion("r", "di").encode(), HoldQuestion::decode);
+        assertExact(HandshakeRequest.encode(new RankId(0, 1)), HandshakeRequest::decode);
+        assertExact(
+                new WireWriter().float64(1).bytes(),
+                bytes -> new HandshakeAnswers.Collector().addPayload(PAYLOAD, bytes, 0, 1));
+    }
+
+    private static void assertExact(byte[] message, Consumer<byte[]> decoder) {
+        assertThatNoException().isThrownBy(() -> decoder.accept(message));
+        byte[] longer = Arrays.copyOf(message, message.length + 1);
+        assertThatExceptionOfType(WireException.class).isThrownBy(() -> decoder.accept(longer));
+    }
+
+    @Test
+    void keysOfLaterVersionsArePassedOver() {
+        assertThat(HandshakePayload.decode(withUnknownKey(PAYLOAD, 0)).instanceId()).isEqualTo("i");
+        assertThat(Revocation.decode(withUnknownKey(REVOCATION, 18)))
+                .isEqualTo(new Revocation("P", "pi", 3, 7));
+        assertThat(Revocation.reply(withUnknownKey(REVOKED, 0)))
+                .isEqualTo(new Revocation.Reply("di", true));
+        assertThat(Objects.requireNonNull(Subscription.decode(withUnknownKey(SUBSCRIPTION, 21))))
+                .isEqualTo(Subscription.decode(SUBSCRIPTION));
+        assertThat(Subscription.isAccepted(withUnknownKey(SUBSCRIBED, 0))).isTrue();
+        assertThat(HoldAnswer.decode(withUnknownKey(HOLD, 0), 5))
+                .isEqualTo(new HoldAnswer(true, 3_000_000_005L, 4, "pi"));
+    }
+
+    @Test
+    void aHoldOfNoTimeIsAHoldAndALessThanNoTimeIsNone() {
+        assertThat(HoldAnswer.decode(HoldAnswer.encode(0, 4, "pi"), 5).held()).isTrue();
+        assertThat(HoldAnswer.decode(HoldAnswer.encode(-1, 4, "pi"), 5).held()).isFalse();
+        RegistrationIdentity loaded = new RegistrationIdentity("pi", 4, 4);
+        HoldAnswer elsewhere = HoldAnswer.decode(HoldAnswer.encode(3, 5, "pi"), 5);
+        assertThat(HoldAnswer.isConfirmed(elsewhere, loaded)).isFalse();
+        assertThat(HoldAnswer.isConfirmed(null, loaded)).isFalse();
+        assertThat(HoldAnswer.isConfirmed(HoldAnswer.decode(HOLD, 5), loaded)).isTrue();
+    }
+
+    @Test
+    void aPayloadSaysWhichKeyItLacks() {
+        byte[] noHash =
+                new WireWriter().map(1).string("agent_metadata_bytes").binary(new byte[1]).bytes();
+        byte[] noMetadata =
+                new WireWriter().map(1).string("compatibility_hash").string("h").bytes();
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> HandshakePayload.decode(noHash))
+                .withMessageContaining("compatibility_hash is missing");
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> HandshakePayload.decode(noMetadata))
+                .withMessageContaining("agent_metadata_bytes is missing");
+    }
+
+    @Test
+    void nobodySubscribesToPayloadsOfSeveralRegistrations() {
+        HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
+        byte[] now = new WireWriter().float64(1).bytes();
+        assertThat(answers.isOfOurKind()).isFalse();
+        answers.addPayload(PAYLOAD, now, 0, 1);
+        answers.addPayload(PAYLOAD, now, 0, 1);
+        assertThat(answers.epochToSubscribe()).isEqualTo(3);
+        assertThat(answers.isOfOurKind()).isTrue();
+        answers.addPayload(new HandshakePayload("h", new byte[8], 4, "i").encode(), now, 0, 1);
+        assertThat(answers.epochToSubscribe()).isZero();
+    }
+
+    /** The message with one more entry in the small map that starts at {@code at}. */
+    private static byte[] withUnknownKey(byte[] message, int at) {
+        byte[] entry = new WireWriter().string("later").strings(List.of("x", "y")).bytes();
+        byte[] bytes = Arrays.copyOf(message, message.length + entry.length);
+        bytes[at]++;
+        System.arraycopy(entry, 0, bytes, message.length, entry.length);
+        return bytes;
+    }
+}
