@@ -7,8 +7,10 @@ import dev.dormouse.transport.MemoryRange;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -94,6 +96,7 @@ final class ModelEngine {
     private final Set<String> received = new HashSet<>();
     private final Set<String> failed = new HashSet<>();
     private final Set<String> abandoned = new HashSet<>();
+    private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> reading = new HashSet<>();
     private TransferStatistics statistics = TransferStatistics.NONE;
     private Runnable beforeUnmap = () -> {};
@@ -169,6 +172,7 @@ final class ModelEngine {
             received.addAll(report.finishedReceiving());
             failed.addAll(report.failedReceiving());
             abandoned.addAll(report.abandonedReceiving());
+            reasons.putAll(report.failureReasons());
             reading.removeAll(report.finishedReceiving());
             statistics = statistics.plus(report.statistics());
         } finally {
@@ -300,6 +304,11 @@ final class ModelEngine {
     /** Requests whose read has failed before its blocks were free. */
     Set<String> abandoned() {
         return abandoned;
+    }
+
+    /** Why requests have failed, as far as was told. */
+    Map<String, String> reasons() {
+        return reasons;
     }
 
     TransferStatistics statistics() {
