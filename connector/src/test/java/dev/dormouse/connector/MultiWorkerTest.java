@@ -117,8 +117,7 @@ final class MultiWorkerTest {
         assertThat(report.abandonedReceiving()).containsExactlyInAnyOrder("left a", "left b");
         assertThat(report.failureReasons())
                 .isEqualTo(Map.of("failed a", "reason a", "failed b", "reason b"));
-        assertThat(report.children())
-                .containsExactly(report("a", 1.5), NOTHING, report("b", 2.5));
+        assertThat(report.children()).containsExactly(report("a", 1.5), NOTHING, report("b", 2.5));
     }
 
     private static WorkerReport report(String name, double untilSeconds) {

@@ -56,6 +56,7 @@ final class PushHolderTest {
 
     @Test
     void whoeverCannotBeReachedIsAskedAgainAfterASecond() {
+        world.elapse(Duration.ofHours(1)); // whatever the clock shows
         world.sideChannels().setDeaf(d.address(), true);
         register("d1", "gone", D_BLOCKS);
         world.sideChannels().setDeaf(d.address(), false);
@@ -102,9 +103,7 @@ final class PushHolderTest {
                 stranger.rank()
                         .transport()
                         .load(p.rank().worker().payload().metadata().agentMetadata());
-        stranger.rank()
-                .transport()
-                .notify(peer, registration("d1", "p1", D_BLOCKS).encode());
+        stranger.rank().transport().notify(peer, registration("d1", "p1", D_BLOCKS).encode());
         ticks(10);
         assertThat(heard()).containsExactly(new PushEnd("d1", true));
         assertThat(p.rank().transport().writesPosted()).isZero();

@@ -29,7 +29,11 @@ final class PushMessageTest {
         MESSAGES.forEach(
                 (prefix, message) -> {
                     byte[] more =
-                            new WireWriter().string("a later version's").array(1).integer(3).bytes();
+                            new WireWriter()
+                                    .string("a later version's")
+                                    .array(1)
+                                    .integer(3)
+                                    .bytes();
                     byte[] longer = appended(message, more);
                     longer[prefix.getBytes(UTF_8).length]++; // entries of the map
                     assertThat(Notification.decode(longer))

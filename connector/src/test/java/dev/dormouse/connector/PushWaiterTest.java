@@ -15,7 +15,9 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** What D, which waits for writes, says and does to its holder P, which says what the test wants. */
+/**
+ * What D, which waits for writes, says and does to its holder P, which says what the test wants.
+ */
 final class PushWaiterTest {
     private static final int TOKENS = 8;
     private static final int[] P_BLOCKS = {3, 1};
@@ -46,6 +48,47 @@ final class PushWaiterTest {
         assertThat(registration.blocks()).containsExactly(4, 5);
         assertThat(registration.decoder().port()).isEqualTo(d.address().port());
         assertThat(registration.decoder().epoch()).isEqualTo(1);
+    }
+
+    /** What a rank tells, others ask of the scheduler's host; ranks may run elsewhere. */
+    @Test
+    void aRankWhoseClockIsAnotherTellsTheSchedulersTime() {
+        world.forget(d);
+        assertThat(handOver().remotePrefill()).isTrue();
+        double schedulerSeconds = 5_000;
+        RemoteSource holder = registration().decoder();
+        d.rank()
+                .worker()
+                .start(
+                        new ConnectorStep(
+                                List.of(
+                                        new ReadOrder(
+                                                "d1",
+                                                holder,
+                                                List.of(4, 5),
+                                                List.of(3, 1),
+                                                0,
+                                                TOKENS,
+                                                true)),
+                                Set.of(),
+                                Set.of(),
+                                Map.of(),
+                                List.of(),
+                                schedulerSeconds,
+                                false,
+                                Set.of(),
+                                List.of(),
+                                d.address().port(),
+                                new PushStep(1, Map.of(), Set.of()),
+                                List.of(),
+                                Map.of()));
+        for (int i = 0; i < 5; i++) {
+            world.tick();
+            assertThat(d.rank().worker().poll().failedReceiving()).isEmpty();
+        }
+        PushRegistration registration = (PushRegistration) heard().getFirst();
+        assertThat(registration.decoder().lease().deadlineSeconds())
+                .isCloseTo(schedulerSeconds + 480, within(0.1));
     }
 
     @Test

@@ -67,6 +67,21 @@ final class ReadReportTest {
     }
 
     @Test
+    void aReadWhoseTransferCannotBeReleasedHasNotEnded() {
+        d.rank().transport().faults().planRead(new ModelFault.ThrowOnRelease(3));
+        d.decode("slow", ModelPair.TOKENS, pair.prefill(1), ModelPair.D_BLOCKS);
+        for (int i = 0; i < 20 && !d.holds(ModelPair.D_BLOCKS, 1); i++) {
+            world.tick();
+        }
+        world.tick();
+        assertThat(d.received()).as("the transport still has the blocks").isEmpty();
+        world.settle();
+        assertThat(d.received()).containsExactly("slow");
+        assertThat(d.failed()).isEmpty();
+        assertThat(d.rank().transport().counts().transfers()).isZero();
+    }
+
+    @Test
     void aSleepThatIsRefusedTellsWhatIsReadAndForHowLong() {
         d.rank().transport().faults().planRead(new ModelFault.NeverComplete());
         d.decode("hanging", ModelPair.TOKENS, pair.prefill(1), ModelPair.D_BLOCKS);
