@@ -206,7 +206,7 @@ final class MultiConnectorTest {
     @Test
     void theFirstSpeaksForAllAndWhatIsHeldIsCountedOfAll() {
         for (int i = 0; i < halves.size(); i++) {
-            halves.get(i).epoch = 7 + i;
+            halves.get(i).epoch = 7L + i;
             halves.get(i).port = 5_600 + i;
             halves.get(i).held = 1 + i;
         }

@@ -27,7 +27,7 @@ final class PushDeadlineTest {
     void theMarginIsAQuarterAndAtMostTwoMinutes() {
         assertThat(PushDeadline.marginNanos(Duration.ofSeconds(100).toNanos()))
                 .isEqualTo(Duration.ofSeconds(25).toNanos());
-        assertThat(PushDeadline.marginNanos(Duration.ofSeconds(4_800).toNanos()))
+        assertThat(PushDeadline.marginNanos(Duration.ofMinutes(80).toNanos()))
                 .isEqualTo(Duration.ofMinutes(2).toNanos());
     }
 

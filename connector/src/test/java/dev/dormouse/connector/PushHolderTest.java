@@ -247,7 +247,7 @@ final class PushHolderTest {
         assertThatExceptionOfType(ReleaseTimeoutException.class)
                 .isThrownBy(p::sleep)
                 .withMessageContaining("write of request p1 to engine='D'")
-                .withMessageContaining("for PT1M");
+                .withMessageContaining("for PT1M0.2");
     }
 
     /** P computes a prompt, which has not ended. */
