@@ -7,7 +7,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 /** What a push connector's scheduler tells its ranks. */
-final class PushSchedulerTest {
+final class PushStepTest {
     private static final int TOKENS = 8;
     private static final int[] BLOCKS = {3, 1, 7};
 
