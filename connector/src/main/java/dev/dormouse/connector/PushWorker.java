@@ -79,7 +79,7 @@ final class PushWorker extends NixlWorker {
                         receiver().written(id, agentName);
                     }
                 }
-                case Notification.Malformed _ -> parts.statistics().malformedNotification();
+                case Notification.Malformed _ -> {} // counted where it was decoded
             }
         }
 

@@ -97,6 +97,7 @@ final class ModelEngine {
     private final Set<String> failed = new HashSet<>();
     private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> abandoned = new HashSet<>();
+    private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> reading = new HashSet<>();
     private TransferStatistics statistics = TransferStatistics.NONE;
     private Runnable beforeUnmap = () -> {};
@@ -173,6 +174,7 @@ final class ModelEngine {
             failed.addAll(report.failedReceiving());
             reasons.putAll(report.failureReasons());
             abandoned.addAll(report.abandonedReceiving());
+            reasons.putAll(report.failureReasons());
             reading.removeAll(report.finishedReceiving());
             statistics = statistics.plus(report.statistics());
         } finally {
@@ -317,6 +319,11 @@ final class ModelEngine {
     /** Requests whose read has failed before its blocks were free. */
     Set<String> abandoned() {
         return abandoned;
+    }
+
+    /** Why requests have failed, as far as was told. */
+    Map<String, String> reasons() {
+        return reasons;
     }
 
     TransferStatistics statistics() {

@@ -32,6 +32,10 @@ final class MultiConnectorTest {
         private boolean holds;
         private @Nullable String writes;
         private boolean failsToClose;
+        private long epoch;
+        private int held;
+        private int port;
+        private List<RankPayload> published = List.of();
 
         @Override
         public void onArrival(ConnectorRequest request) {
@@ -80,7 +84,9 @@ final class MultiConnectorTest {
         }
 
         @Override
-        public void publish(List<RankPayload> payloads) {}
+        public void publish(List<RankPayload> payloads) {
+            published = payloads;
+        }
 
         @Override
         public void withdraw() {
@@ -99,17 +105,17 @@ final class MultiConnectorTest {
 
         @Override
         public long epoch() {
-            return 1;
+            return epoch;
         }
 
         @Override
         public int heldRequests() {
-            return 0;
+            return held;
         }
 
         @Override
         public int sideChannelPort() {
-            return 1;
+            return port;
         }
 
         @Override
@@ -203,6 +209,59 @@ final class MultiConnectorTest {
                                                 "revoked",
                                                 "draining true",
                                                 "closed")));
+    }
+
+    @Test
+    void eachPublishesItsOwnPayloadsOfAllRanks() {
+        List<RankPayload> ranks = List.of(ofRank(0), ofRank(1));
+        multi.publish(ranks);
+        for (int i = 0; i < halves.size(); i++) {
+            assertThat(halves.get(i).published)
+                    .containsExactly(
+                            ranks.get(0).children().get(i), ranks.get(1).children().get(i));
+        }
+    }
+
+    /** The payload of a rank with three connectors, each of which has another agent. */
+    private static RankPayload ofRank(int tpRank) {
+        List<RankPayload> children =
+                IntStream.range(0, 3)
+                        .mapToObj(
+                                child ->
+                                        new RankPayload(
+                                                0,
+                                                tpRank,
+                                                new ModelWorld()
+                                                        .start("child" + child)
+                                                        .rank()
+                                                        .worker()
+                                                        .payload()
+                                                        .metadata()))
+                        .toList();
+        return children.getFirst().with(children);
+    }
+
+    @Test
+    void theFirstSpeaksForAllAndWhatIsHeldIsCountedOfAll() {
+        for (int i = 0; i < halves.size(); i++) {
+            halves.get(i).epoch = 7L + i;
+            halves.get(i).port = 5_600 + i;
+            halves.get(i).held = 1 + i;
+        }
+        assertThat(multi.epoch()).isEqualTo(7);
+        assertThat(multi.sideChannelPort()).isEqualTo(5_600);
+        assertThat(multi.heldRequests()).isEqualTo(6);
+    }
+
+    @Test
+    void onlyARequestThatSeveralHoldIsSentMoreThanOnceAndItsRanksAreToldSoOnce() {
+        halves.get(1).holds = true;
+        assertThat(multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8).holdBlocks()).isTrue();
+        assertThat(multi.step().extraSends()).isEmpty();
+        halves.forEach(half -> half.holds = true);
+        HandOver _ = multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8);
+        assertThat(multi.step().extraSends()).isEqualTo(Map.of("r", 2));
+        assertThat(multi.step().extraSends()).isEmpty();
     }
 
     @Test

@@ -99,6 +99,19 @@ final class PushRankTest {
     }
 
     @Test
+    void aRegistrationThatNotAllRanksTookFailsAndIsTakenBack() {
+        ModelWorld world = new ModelWorld();
+        RankPool p = pool(world, "P", 2, 2);
+        RankPool d = pool(world, "D", 1, 2);
+        d.transports().getFirst().faults().failNotifies(1);
+        KvTransferParams params = p.prefill("p1", 8, new int[] {1, 2}, 1);
+        d.decode("r1", 8, params, new int[] {1, 2}, 0);
+        run(p, d, () -> d.received().contains("r1"), "the failure");
+        assertThat(d.failed()).containsExactly("r1");
+        assertThat(p.sent()).isEmpty();
+    }
+
+    @Test
     void blocksOfAnotherSizeAreRefusedAtTheHandshake() {
         ModelWorld world = new ModelWorld();
         RankPool p = pool(world, "P", 1, 2);

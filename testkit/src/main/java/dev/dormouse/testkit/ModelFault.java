@@ -19,4 +19,7 @@ public sealed interface ModelFault {
      * still hits the blocks that were to be filled.
      */
     record FailAndRefuseRelease(int refusals) implements ModelFault {}
+
+    /** It completes, and the first {@code times} releases throw. */
+    record ThrowOnRelease(int times) implements ModelFault {}
 }

@@ -23,6 +23,7 @@ final class ModelTransfer implements Transfer {
     private final long dueNanos;
     private TransferState state = new TransferState.InProgress();
     private int refusals;
+    private int releaseFaults;
     private boolean released;
 
     ModelTransfer(
@@ -48,6 +49,7 @@ final class ModelTransfer implements Transfer {
         this.dueNanos = postedNanos + delayNanos;
         this.refusals =
                 fault instanceof ModelFault.FailAndRefuseRelease refuse ? refuse.refusals() : 0;
+        this.releaseFaults = fault instanceof ModelFault.ThrowOnRelease thrown ? thrown.times() : 0;
         local.addTransfer(1);
         remote.addTransfer(1);
     }
@@ -78,6 +80,10 @@ final class ModelTransfer implements Transfer {
             }
             if (isMoving()) {
                 return false;
+            }
+            if (releaseFaults > 0) {
+                releaseFaults--;
+                throw new TransportException("release: injected fault");
             }
             if (refusals > 0) {
                 refusals--;

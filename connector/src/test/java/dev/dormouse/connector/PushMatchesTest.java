@@ -1,0 +1,154 @@
+package dev.dormouse.connector;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Which registration gets which request. */
+final class PushMatchesTest {
+    private static final long TIMEOUT_NANOS = 1_000;
+    private static final List<Integer> BLOCKS = List.of(3, 1);
+    private static final String AGENT = "agent of D";
+
+    private final PushMatches matches = new PushMatches(TIMEOUT_NANOS);
+
+    @Test
+    void aRequestAndItsRegistrationMeetWhicheverComesFirst() {
+        assertThat(matches.hold("p1", BLOCKS)).isNull();
+        PushRegistration first = registration("d1", "p1");
+        assertMatch(matches.register(first, AGENT, 5), first, "p1", 5);
+        PushRegistration second = registration("d2", "p2");
+        assertThat(matches.register(second, AGENT, 6)).isNull();
+        assertMatch(matches.hold("p2", BLOCKS), second, "p2", 6);
+        assertThat(matches.activeRequests()).containsExactlyInAnyOrder("p1", "p2");
+    }
+
+    @Test
+    void aRequestIsFreeUntilARegistrationHasIt() {
+        assertThat(matches.isFree("p1")).isFalse();
+        matches.hold("p1", BLOCKS);
+        assertThat(matches.isFree("p1")).isTrue();
+        assertThat(matches.isServing("p1")).isFalse();
+        PushRegistration registration = registration("d1", "p1");
+        matches.register(registration, AGENT, 0);
+        assertThat(matches.isFree("p1")).isFalse();
+        assertThat(matches.isServing("p1")).isTrue();
+        assertThat(matches.isActive(registration.decoder())).isTrue();
+        matches.close(registration.decoder(), 1);
+        assertThat(matches.isServing("p1")).isFalse();
+        assertThat(matches.isActive(registration.decoder())).isFalse();
+    }
+
+    @Test
+    void withoutANameTheSameIdFitsBeforeAnyOtherSuffix() {
+        matches.hold("cmpl-1-00000000", BLOCKS);
+        matches.hold("cmpl-1-11111111", BLOCKS);
+        PushRegistration same = registration("cmpl-1-11111111", "");
+        assertMatch(matches.register(same, AGENT, 0), same, "cmpl-1-11111111", 0);
+    }
+
+    @Test
+    void withoutANameAnIdThatFitsTwoRequestsFitsNone() {
+        matches.hold("cmpl-1-00000000", BLOCKS);
+        matches.hold("cmpl-1-11111111", BLOCKS);
+        PushRegistration unclear = registration("cmpl-1-22222222", "");
+        assertThat(matches.register(unclear, AGENT, 0)).isNull();
+        assertThat(matches.isKnown(unclear.decoder())).as("it waits").isTrue();
+    }
+
+    @Test
+    void whatIsOverBeginsNothingWhenAnotherRanksCopyComesLate() {
+        matches.hold("p1", BLOCKS);
+        PushRegistration registration = registration("d1", "p1");
+        matches.close(registration.decoder(), 0);
+        sweep(2 * TIMEOUT_NANOS - 1);
+        assertThat(matches.register(registration, AGENT, 2 * TIMEOUT_NANOS - 1)).isNull();
+        assertThat(matches.isFree("p1")).isTrue();
+        sweep(2 * TIMEOUT_NANOS);
+        assertThat(matches.isKnown(registration.decoder())).as("nobody sends it now").isFalse();
+    }
+
+    @Test
+    void aRegistrationWaitsInVainOnceItsTimeIsOver() {
+        PushRegistration named = registration("d1", "p1");
+        PushRegistration unnamed = registration("cmpl-1", "");
+        matches.register(named, AGENT, 100);
+        matches.register(unnamed, AGENT, 101);
+        assertThat(sweep(99 + TIMEOUT_NANOS)).isEmpty();
+        assertThat(sweep(100 + TIMEOUT_NANOS)).containsExactly(named);
+        assertThat(sweep(101 + TIMEOUT_NANOS)).containsExactly(unnamed);
+        assertThat(sweep(102 + TIMEOUT_NANOS)).as("once").isEmpty();
+        assertThat(matches.hold("p1", BLOCKS)).as("too late").isNull();
+        assertThat(matches.isKnown(named.decoder())).as("it is over").isTrue();
+    }
+
+    @Test
+    void aRegistrationWaitsInVainOnceItsRequestCannotCome() {
+        PushRegistration named = registration("d1", "p1");
+        PushRegistration unnamed = registration("cmpl-1", "");
+        matches.register(named, AGENT, 0);
+        matches.register(unnamed, AGENT, 0);
+        assertThat(matches.sweep(_ -> true, Set.of("p1")::contains, 1)).isEmpty();
+        assertThat(matches.sweep(_ -> true, _ -> false, 2)).containsExactly(named);
+        assertThat(matches.isKnown(unnamed.decoder())).as("who knows what it means").isTrue();
+    }
+
+    @Test
+    void whatIsNotHeldAnyMoreMeetsNobody() {
+        matches.hold("p1", BLOCKS);
+        matches.hold("p2", BLOCKS);
+        matches.sweep(Set.of("p2")::contains, _ -> true, 1);
+        assertThat(matches.register(registration("d1", "p1"), AGENT, 2)).isNull();
+        assertThat(matches.register(registration("d2", "p2"), AGENT, 2)).isNotNull();
+    }
+
+    @Test
+    void aReleaseForgetsWhatIsHeldAndClosesWhatWaits() {
+        matches.hold("p1", BLOCKS);
+        PushRegistration waiting = registration("d2", "p2");
+        matches.register(waiting, AGENT, 0);
+        assertThat(matches.clear(1)).containsExactly(waiting);
+        assertThat(matches.isFree("p1")).isFalse();
+        assertThat(matches.hold("p2", BLOCKS)).isNull();
+        assertThat(matches.isKnown(waiting.decoder())).as("it is over").isTrue();
+        assertThat(matches.clear(2)).as("once").isEmpty();
+    }
+
+    @Test
+    void noMoreRegistrationsWaitThanAnyEngineHasRequests() {
+        int limit = 1 << 14;
+        for (int i = 0; i < limit; i++) {
+            matches.register(registration("d" + i, "p" + i), AGENT, 0);
+        }
+        PushRegistration tooMany = registration("one more", "p");
+        matches.register(tooMany, AGENT, 0);
+        assertThat(matches.isKnown(tooMany.decoder())).isFalse();
+        assertThat(matches.clear(1)).hasSize(limit);
+    }
+
+    private List<PushRegistration> sweep(long nowNanos) {
+        return matches.sweep(_ -> true, _ -> true, nowNanos);
+    }
+
+    private static void assertMatch(
+            PushMatches.@Nullable Match match,
+            PushRegistration registration,
+            String requestId,
+            long arrivedNanos) {
+        assertThat(Objects.requireNonNull(match))
+                .isEqualTo(
+                        new PushMatches.Match(
+                                registration, AGENT, requestId, BLOCKS, arrivedNanos));
+    }
+
+    private static PushRegistration registration(String id, String holderRequest) {
+        return new PushRegistration(
+                new RemoteSource("D", "i", id, "h", 5600, 1, 1, 1),
+                List.of(4, 5),
+                new RemoteSource("P", null, holderRequest, "h", 5601, 1, 1, 0));
+    }
+}
