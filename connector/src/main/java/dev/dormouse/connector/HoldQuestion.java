@@ -23,7 +23,8 @@ record HoldQuestion(String requestId, String reader) {
     }
 
     byte[] encode() {
-        return OwnQuestion.encode(NAME, new WireWriter().array(2).string(requestId).string(reader));
+        return OwnQuestion.encode(
+                NAME, new WireWriter().array(2).string(requestId).string(reader).bytes());
     }
 
     /**

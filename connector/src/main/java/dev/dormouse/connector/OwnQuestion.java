@@ -15,11 +15,10 @@ import org.jspecify.annotations.Nullable;
 final class OwnQuestion {
     private OwnQuestion() {}
 
-    static byte[] encode(String name, WireWriter body) {
+    static byte[] encode(String name, byte[] body) {
         byte[] prefix = prefix(name);
-        byte[] content = body.bytes();
-        byte[] all = Arrays.copyOf(prefix, prefix.length + content.length);
-        System.arraycopy(content, 0, all, prefix.length, content.length);
+        byte[] all = Arrays.copyOf(prefix, prefix.length + body.length);
+        System.arraycopy(body, 0, all, prefix.length, body.length);
         return new WireWriter().array(3).binary(all).integer(0).integer(0).bytes();
     }
 
@@ -40,6 +39,9 @@ final class OwnQuestion {
                 || Arrays.mismatch(all, 0, prefix.length, prefix, 0, prefix.length) >= 0) {
             return null;
         }
+        long _ = in.integer("pp_rank", 0, 0);
+        long _ = in.integer("tp_rank", 0, 0);
+        in.end();
         return Arrays.copyOfRange(all, prefix.length, all.length);
     }
 

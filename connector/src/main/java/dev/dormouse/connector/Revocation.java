@@ -52,7 +52,8 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
                         .string("epoch")
                         .integer(epoch)
                         .string("round")
-                        .integer(round));
+                        .integer(round)
+                        .bytes());
     }
 
     /**

@@ -42,7 +42,8 @@ record Subscription(Reader reader, long epoch) {
                         .string("port")
                         .integer(reader.address().port())
                         .string("epoch")
-                        .integer(epoch));
+                        .integer(epoch)
+                        .bytes());
     }
 
     /**

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 final class HoldMemoryTest {
     private static final long MEMORY = seconds(480);
 
-    private final SpentHandOvers spent = new SpentHandOvers(MEMORY);
+    private final SpentHandOvers spent = new SpentHandOvers(MEMORY, 1_000);
     private final HeldRequests held =
             new HeldRequests(
                     Duration.ofSeconds(30), Duration.ofSeconds(480), new HoldBook("pi", () -> 0));

@@ -97,7 +97,6 @@ final class ModelEngine {
     private final Set<String> failed = new HashSet<>();
     private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> abandoned = new HashSet<>();
-    private final Map<String, String> reasons = new HashMap<>();
     private final Set<String> reading = new HashSet<>();
     private TransferStatistics statistics = TransferStatistics.NONE;
     private Runnable beforeUnmap = () -> {};
@@ -174,7 +173,6 @@ final class ModelEngine {
             failed.addAll(report.failedReceiving());
             reasons.putAll(report.failureReasons());
             abandoned.addAll(report.abandonedReceiving());
-            reasons.putAll(report.failureReasons());
             reading.removeAll(report.finishedReceiving());
             statistics = statistics.plus(report.statistics());
         } finally {

@@ -142,8 +142,9 @@ final class NotificationTest {
     @Test
     void theShortestAndTheLongestMessagesAreUnderstood() {
         assertThat(decode("r:1")).isEqualTo(new Notification.Completion("r", 1));
-        String longest = "x".repeat(Notification.MAX_BYTES - 2);
-        assertThat(decode(longest + ":1")).isEqualTo(new Notification.Completion(longest, 1));
+        String longest = "HB:" + "x".repeat(Notification.MAX_BYTES - 3);
+        assertThat(decode(longest)).isInstanceOf(Notification.Renewal.class);
+        assertThat(decode(longest + "x")).isInstanceOf(Notification.Malformed.class);
     }
 
     @Test

@@ -12,7 +12,7 @@ final class SideChannelDeskTest {
     private static final byte[] PAYLOAD = new HandshakePayload("h", new byte[8], 3, "i").encode();
 
     private final SideChannelDesk desk =
-            new SideChannelDesk("i", () -> 0, new HoldBook("i", () -> 0));
+            new SideChannelDesk("P", "i", () -> 0, new HoldBook("i", () -> 0));
 
     @Test
     void aSubscriptionIsTakenOnlyToWhatIsServed() {

@@ -461,7 +461,8 @@ final class SideChannelTest {
                                     .string("host")
                                     .string(host)
                                     .string("port")
-                                    .integer(5600));
+                                    .integer(5600)
+                                    .bytes());
             assertThatExceptionOfType(WireException.class)
                     .as(host)
                     .isThrownBy(() -> Subscription.decode(bytes));

@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 final class WireMessagesTest {
     private static final byte[] PAYLOAD = new HandshakePayload("h", new byte[8], 3, "i").encode();
     private static final byte[] REVOCATION = new Revocation("P", "pi", 3, 7).encode();
-    private static final byte[] REVOKED = Revocation.answer("di", true);
+    private static final byte[] REVOKED = Revocation.answer("D", "di", true);
     private static final byte[] SUBSCRIPTION =
             new Subscription(
                             new Subscription.Reader(
@@ -48,11 +48,15 @@ final class WireMessagesTest {
     @Test
     void keysOfLaterVersionsArePassedOver() {
         assertThat(HandshakePayload.decode(withUnknownKey(PAYLOAD, 0)).instanceId()).isEqualTo("i");
-        assertThat(Revocation.decode(withUnknownKey(REVOCATION, 18)))
+        assertThat(Revocation.decode(questionWithUnknownKey("dormouse_revoke", REVOCATION)))
                 .isEqualTo(new Revocation("P", "pi", 3, 7));
         assertThat(Revocation.reply(withUnknownKey(REVOKED, 0)))
-                .isEqualTo(new Revocation.Reply("di", true));
-        assertThat(Objects.requireNonNull(Subscription.decode(withUnknownKey(SUBSCRIPTION, 21))))
+                .isEqualTo(new Revocation.Reply("D", "di", true));
+        assertThat(
+                        Objects.requireNonNull(
+                                Subscription.decode(
+                                        questionWithUnknownKey(
+                                                "dormouse_subscribe", SUBSCRIPTION))))
                 .isEqualTo(Subscription.decode(SUBSCRIPTION));
         assertThat(Subscription.isAccepted(withUnknownKey(SUBSCRIBED, 0))).isTrue();
         assertThat(HoldAnswer.decode(withUnknownKey(HOLD, 0), 5))
@@ -95,6 +99,11 @@ final class WireMessagesTest {
         assertThat(answers.isOfOurKind()).isTrue();
         answers.addPayload(new HandshakePayload("h", new byte[8], 4, "i").encode(), now, 0, 1);
         assertThat(answers.epochToSubscribe()).isZero();
+    }
+
+    private static byte[] questionWithUnknownKey(String name, byte[] question) {
+        byte[] body = Objects.requireNonNull(OwnQuestion.body(name, question));
+        return OwnQuestion.encode(name, withUnknownKey(body, 0));
     }
 
     /** The message with one more entry in the small map that starts at {@code at}. */
