@@ -16,6 +16,9 @@ import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.testkit.ParentLink;
+import dev.dormouse.transport.KvTransport;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.HashMap;
@@ -63,18 +66,23 @@ final class EngineNode {
 
     private final Map<String, Reading> readings = new LinkedHashMap<>();
     private final Map<String, Outcome> outcomes = new HashMap<>();
+    private final ParentLink parent;
     private TransferStatistics statistics = TransferStatistics.NONE;
     private int lastReading;
+    private @Nullable Runnable atNextRead;
 
-    private EngineNode(ConnectorConfig config) {
+    private EngineNode(ConnectorConfig config, ParentLink parent) {
+        this.parent = parent;
         kv.wake();
         scheduler = PullConnector.scheduler(config);
         worker =
                 PullConnector.worker(
                         config,
                         0,
-                        NixlTransport.open(
-                                "UCX", UcxSleepDefaults.applied(Map.of(), System.getenv())));
+                        watched(
+                                NixlTransport.open(
+                                        "UCX",
+                                        UcxSleepDefaults.applied(Map.of(), System.getenv()))));
         worker.registerKvCaches(kv.regions());
         scheduler.publish(List.of(worker.payload()));
     }
@@ -93,7 +101,7 @@ final class EngineNode {
                         .leaseDuration(Duration.ofSeconds(Long.parseLong(args[2])))
                         .readTimeout(Duration.ofSeconds(Long.parseLong(args[3])))
                         .build();
-        EngineNode node = new EngineNode(config);
+        EngineNode node = new EngineNode(config, parent);
         while (!parent.isEnded()) {
             String line = parent.poll();
             if (line == null) {
@@ -111,6 +119,7 @@ final class EngineNode {
             case "port" -> Integer.toString(scheduler.sideChannelPort());
             case "prefill" -> prefill(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
             case "decode" -> decode(Integer.parseInt(words[1]), words[2]);
+            case "begin" -> begin(Integer.parseInt(words[1]), words[2]);
             case "await" -> await(Outcome.QUARANTINED);
             case "settle" -> await(Outcome.FAILED);
             case "sleep" -> {
@@ -197,6 +206,46 @@ final class EngineNode {
             scheduler.onAllocated(request, allocated, 0, external);
         }
         return "ordered";
+    }
+
+    /** As {@link #decode}; the first read is about to be posted, and waits for a word. */
+    private String begin(int first, String handOvers) {
+        String ordered = decode(first, handOvers);
+        atNextRead =
+                () -> {
+                    parent.answer(ordered);
+                    while (parent.poll() == null) {
+                        LockSupport.parkNanos(IDLE_NANOS);
+                    }
+                };
+        long startNanos = System.nanoTime();
+        while (atNextRead != null) {
+            if (System.nanoTime() - startNanos > SLEEP_LIMIT.toNanos()) {
+                throw new IllegalStateException("no read has begun");
+            }
+            step();
+        }
+        return "going on";
+    }
+
+    /** The transport, which tells of a read before it is posted. */
+    private KvTransport watched(KvTransport transport) {
+        return (KvTransport)
+                Proxy.newProxyInstance(
+                        KvTransport.class.getClassLoader(),
+                        new Class<?>[] {KvTransport.class},
+                        (_, method, arguments) -> {
+                            Runnable action = atNextRead;
+                            if (action != null && method.getName().equals("read")) {
+                                action.run();
+                                atNextRead = null;
+                            }
+                            try {
+                                return method.invoke(transport, arguments);
+                            } catch (InvocationTargetException e) {
+                                throw e.getCause();
+                            }
+                        });
     }
 
     /**

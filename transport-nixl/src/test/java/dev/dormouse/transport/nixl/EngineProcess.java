@@ -46,6 +46,17 @@ final class EngineProcess implements AutoCloseable {
         child.ask("decode " + first + " " + handOvers);
     }
 
+    /**
+     * As {@link #decode}; returns when the first read is about to be posted, once {@link #goOn}.
+     */
+    void begin(int first, String handOvers) {
+        child.ask("begin " + first + " " + handOvers);
+    }
+
+    void goOn() {
+        child.ask("go");
+    }
+
     /** Waits until the client of every read has its answer; what became of them. */
     String await() {
         return child.ask("await");
