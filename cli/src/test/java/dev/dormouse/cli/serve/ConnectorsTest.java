@@ -2,6 +2,7 @@ package dev.dormouse.cli.serve;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
@@ -56,6 +57,8 @@ final class ConnectorsTest {
         Logger logger = (Logger) LoggerFactory.getLogger("dormouse.cli");
         ListAppender<ILoggingEvent> appender = new ListAppender<>();
         appender.start();
+        Level before = logger.getLevel(); // other tests of this JVM set up the command's own log
+        logger.setLevel(Level.INFO);
         logger.addAppender(appender);
         try {
             ConnectorHalves halves = Connectors.open(settings(json), MODEL, engine(sleepMode));
@@ -63,6 +66,7 @@ final class ConnectorsTest {
             halves.scheduler().close();
         } finally {
             logger.detachAppender(appender);
+            logger.setLevel(before);
         }
         return appender.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
