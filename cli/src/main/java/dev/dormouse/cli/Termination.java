@@ -15,9 +15,23 @@ public final class Termination {
     public static Termination closing(AutoCloseable... parts) {
         Termination termination = new Termination();
         List<AutoCloseable> inOrder = List.of(parts);
-        Runtime.getRuntime()
-                .addShutdownHook(new Thread(() -> termination.close(inOrder), "dormouse-shutdown"));
+        atEnd(() -> termination.close(inOrder));
         return termination;
+    }
+
+    /**
+     * As {@link #closing}, for a process that serves until it is told to end: its status is then 0,
+     * where the JVM's own would be the signal's, or 1 if a part could not be closed.
+     */
+    public static Termination serving(AutoCloseable... parts) {
+        Termination termination = new Termination();
+        List<AutoCloseable> inOrder = List.of(parts);
+        atEnd(() -> Runtime.getRuntime().halt(termination.close(inOrder) ? 0 : 1));
+        return termination;
+    }
+
+    private static void atEnd(Runnable action) {
+        Runtime.getRuntime().addShutdownHook(new Thread(action, "dormouse-shutdown"));
     }
 
     /** Waits until the process has been told to end, and its parts are closed. */
@@ -25,11 +39,14 @@ public final class Termination {
         ended.await();
     }
 
-    private void close(List<AutoCloseable> parts) {
+    /** False if a part could not be closed. */
+    private boolean close(List<AutoCloseable> parts) {
+        boolean good = true;
         for (AutoCloseable part : parts) {
             try {
                 part.close();
             } catch (Exception e) {
+                good = false;
                 LOG.log(
                         System.Logger.Level.WARNING,
                         "closing failed: part=" + part.getClass().getSimpleName(),
@@ -37,5 +54,6 @@ public final class Termination {
             }
         }
         ended.countDown();
+        return good;
     }
 }

@@ -34,6 +34,7 @@ import org.jspecify.annotations.Nullable;
  *     <td>the tags come; AWAKE with the last of them</td></tr>
  * <tr><td>pause</td><td>PAUSED</td><td>– if mode and cache are so already, else applies them</td><td>–</td><td>–</td></tr>
  * <tr><td>resume</td><td>–</td><td>AWAKE</td><td>AWAKE</td><td>CONFLICT</td></tr>
+ * <tr><td>wind down</td><td>PAUSED</td><td>PAUSED</td><td>–</td><td>–</td></tr>
  * </table>
  *
  * <p>In FAILED every call is a CONFLICT.
@@ -98,6 +99,13 @@ public interface Engine extends AutoCloseable {
 
     /** Forgets every cached prefix that no request uses. */
     CompletableFuture<TransitionReport> resetPrefixCache();
+
+    /**
+     * Prepares the end: new requests are refused from now on. The future completes when those that
+     * are there have ended, frozen ones too, and no other engine has to do with the blocks; what
+     * waits for a wake is not waited for. The engine may be closed without waiting for that.
+     */
+    CompletableFuture<TransitionReport> windDown();
 
     /** The engine's state now. */
     EngineState state();

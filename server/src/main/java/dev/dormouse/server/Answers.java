@@ -23,6 +23,9 @@ final class Answers {
         if (error.status() == 503) {
             response.header(HeaderNames.RETRY_AFTER, "1");
         }
+        if (error.status() == 401) {
+            response.header(HeaderNames.WWW_AUTHENTICATE, "Bearer");
+        }
         send(response, error.status(), error.toJson());
     }
 

@@ -4,35 +4,26 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
-import dev.dormouse.engine.EngineState.Phase;
-import dev.dormouse.http.ClientConnection;
-import dev.dormouse.http.ClientConnections;
-import dev.dormouse.http.Refusals;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
-import io.helidon.http.Status;
-import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
-import java.io.IOException;
-import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
 
 /**
- * The HTTP server of one engine: OpenAI's endpoints, vLLM's control endpoints, health and metrics.
+ * The HTTP server of one engine: OpenAI's endpoints, health and metrics for everybody, and on a
+ * listener of its own what puts the engine to sleep, wakes, pauses and resumes it.
  *
  * <p>Each request has a virtual thread of its own, which talks to the engine by messages only.
  */
 public final class EngineServer implements AutoCloseable {
-    private static final Logger LOGGER = System.getLogger("dormouse.server");
-
     /**
      * Bodies that are made into prompts at a time, since a list of tokens in JSON takes many times
      * the memory of its text; others wait for the few milliseconds that this takes.
@@ -43,16 +34,9 @@ public final class EngineServer implements AutoCloseable {
     private static final io.helidon.http.HeaderName X_REQUEST_ID =
             HeaderNames.create("X-Request-Id");
 
-    /**
-     * For the next request on a connection too, so well above the time that clients keep idle
-     * connections, the JDK's 30 s: one that is closed under a request would lose it.
-     */
-    private static final Duration CLIENT_TIMEOUT = Duration.ofMinutes(5);
-
     private final Engine engine;
     private final ServerMetrics metrics;
     private final JobRunner runner;
-    private final ControlHandlers control;
     private final JobReader reader;
     private final Tokenizing tokenizing;
     private final int maxRequestsInFlight;
@@ -60,7 +44,9 @@ public final class EngineServer implements AutoCloseable {
     private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
     private final InstantSource clock;
     private final TimeLimits limits = new TimeLimits();
-    private final WebServer server;
+    private final Listener publicListener;
+    private final Listener adminListener;
+    private volatile boolean ending;
 
     private EngineServer(
             ServerConfig config,
@@ -72,25 +58,39 @@ public final class EngineServer implements AutoCloseable {
         this.clock = clock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
-        this.control = new ControlHandlers(engine, metrics.control());
         this.reader = new JobReader(engine.info(), config.legs());
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
         this.maxRequestsInFlight = config.maxRequestsInFlight();
         this.places = new Semaphore(maxRequestsInFlight);
-        this.server =
-                WebServer.builder()
-                        .host(config.host())
-                        .port(config.port())
-                        .shutdownHook(false)
-                        // Without it a small piece waits for the client's delayed acknowledgement.
-                        .connectionOptions(options -> options.tcpNoDelay(true))
-                        .protocolsDiscoverServices(false)
-                        .addConnectionSelector(new ClientConnections(limits, CLIENT_TIMEOUT))
-                        .maxPayloadSize(config.maxBodyBytes())
-                        .directHandlers(Refusals.handlers())
-                        .routing(routing -> route(routing, text))
-                        .build()
-                        .start();
+        ControlRoutes control = new ControlRoutes(new ControlHandlers(engine, metrics.control()));
+        StatusRoutes status = new StatusRoutes(engine, metrics, () -> !ending);
+        AdminConfig admin = config.admin();
+        try {
+            this.adminListener =
+                    Listener.start(
+                            admin.host(),
+                            admin.port(),
+                            "--admin-host or --admin-port",
+                            config.maxBodyBytes(),
+                            limits,
+                            adminRoutes(admin, control, status));
+            try {
+                this.publicListener =
+                        Listener.start(
+                                config.host(),
+                                config.port(),
+                                "--host or --port",
+                                config.maxBodyBytes(),
+                                limits,
+                                publicRoutes(admin, control, status, text));
+            } catch (RuntimeException e) {
+                adminListener.close();
+                throw e;
+            }
+        } catch (RuntimeException e) {
+            closeParts();
+            throw e;
+        }
     }
 
     /**
@@ -108,89 +108,100 @@ public final class EngineServer implements AutoCloseable {
             ModelText text,
             InstantSource clock,
             LongSupplier nanoClock) {
-        EngineServer server = new EngineServer(config, engine, text, clock, nanoClock);
-        if (!server.server.isRunning()) { // Helidon logs the cause and says nothing else
-            server.close();
-            throw new IllegalStateException(
-                    "cannot listen on "
-                            + config.host()
-                            + " port "
-                            + config.port()
-                            + ": the port is in use or the host is not this machine's; change --host or --port");
-        }
-        return server;
+        return new EngineServer(config, engine, text, clock, nanoClock);
     }
 
-    /** The port that it listens on. */
+    /** The port that its public listener is bound to. */
     public int port() {
-        return server.port();
+        return publicListener.port();
+    }
+
+    /** The port that its admin listener is bound to. */
+    public int adminPort() {
+        return adminListener.port();
+    }
+
+    /**
+     * Takes no new completions from now on and is not ready any more; those that are there go on.
+     */
+    public void stopAdmitting() {
+        ending = true;
+    }
+
+    /** Waits until every completion is answered; false if some are not by the limit. */
+    public boolean awaitAnswers(Duration limit) throws InterruptedException {
+        if (!places.tryAcquire(maxRequestsInFlight, limit.toNanos(), TimeUnit.NANOSECONDS)) {
+            return false;
+        }
+        places.release(maxRequestsInFlight);
+        return true;
     }
 
     @Override
     public void close() {
-        server.stop();
+        publicListener.close();
+        adminListener.close();
+        closeParts();
+    }
+
+    private void closeParts() {
         limits.close();
         metrics.close();
     }
 
-    private void route(HttpRouting.Builder routing, ModelText text) {
+    private static HttpRouting.Builder adminRoutes(
+            AdminConfig admin, ControlRoutes control, StatusRoutes status) {
+        HttpRouting.Builder routing = HttpRouting.builder();
+        if (admin.token() != null) {
+            routing.addFilter(new BearerToken(admin.token())::check);
+        }
+        status.addTo(routing);
+        control.addChanges(routing);
+        control.addQuestions(routing);
+        return routing;
+    }
+
+    private HttpRouting.Builder publicRoutes(
+            AdminConfig admin, ControlRoutes control, StatusRoutes status, ModelText text) {
         CompletionsHandler completions = new CompletionsHandler(reader, text.tokenizer());
         ChatHandler chat = new ChatHandler(reader, text);
-        routing.addFilter(
-                        (chain, request, response) -> {
-                            ClientConnection.CURRENT.get().endIfAsked(request, response);
-                            chain.proceed();
-                        })
-                .post(
-                        "/v1/completions",
-                        (request, response) -> admit(completions, request, response))
-                .post("/v1/chat/completions", (request, response) -> admit(chat, request, response))
-                .get("/v1/models", (request, response) -> Answers.send(response, models()))
-                .post(
-                        "/tokenize",
-                        (request, response) ->
-                                Answers.send(response, tokenizing.tokenize(body(request))))
-                .post(
-                        "/detokenize",
-                        (request, response) ->
-                                Answers.send(response, tokenizing.detokenize(body(request))))
-                .get("/health", (request, response) -> health(response, healthy()))
-                .get("/ready", (request, response) -> health(response, ready()))
-                .get("/metrics", (request, response) -> metrics(response))
-                .post(
-                        "/sleep",
-                        (request, response) ->
-                                Answers.send(response, control.sleep(parameters(request))))
-                .post(
-                        "/wake_up",
-                        (request, response) ->
-                                Answers.send(response, control.wake(parameters(request))))
-                .post(
-                        "/release_kv_cache_memory",
-                        (request, response) -> Answers.send(response, control.releaseKvCache()))
-                .get(
-                        "/is_sleeping",
-                        (request, response) -> Answers.send(response, control.isSleeping()))
-                .post(
-                        "/pause",
-                        (request, response) ->
-                                Answers.send(response, control.pause(parameters(request))))
-                .post("/resume", (request, response) -> Answers.send(response, control.resume()))
-                .get(
-                        "/is_paused",
-                        (request, response) -> Answers.send(response, control.isPaused()))
-                .post(
-                        "/reset_prefix_cache",
-                        (request, response) -> Answers.send(response, control.resetPrefixCache()))
-                .any(EngineServer::unknown)
-                .error(
-                        ApiException.class,
-                        (request, response, error) -> Answers.send(response, error))
-                .error(Exception.class, EngineServer::unexpected);
+        HttpRouting.Builder routing =
+                HttpRouting.builder()
+                        .post(
+                                "/v1/completions",
+                                (request, response) -> admit(completions, request, response))
+                        .post(
+                                "/v1/chat/completions",
+                                (request, response) -> admit(chat, request, response))
+                        .get("/v1/models", (request, response) -> Answers.send(response, models()))
+                        .post(
+                                "/tokenize",
+                                (request, response) ->
+                                        Answers.send(
+                                                response,
+                                                tokenizing.tokenize(RequestBody.bytes(request))))
+                        .post(
+                                "/detokenize",
+                                (request, response) ->
+                                        Answers.send(
+                                                response,
+                                                tokenizing.detokenize(RequestBody.bytes(request))));
+        status.addTo(routing);
+        control.addQuestions(routing);
+        if (admin.alsoPublic()) {
+            control.addChanges(routing);
+        } else {
+            control.addSignposts(routing);
+        }
+        return routing;
     }
 
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
+        if (ending) {
+            throw ApiException.of(
+                    503, "engine_unavailable", "the engine shuts down; ask another one");
+        }
         if (!places.tryAcquire()) {
             throw ApiException.of(
                     503,
@@ -208,7 +219,7 @@ public final class EngineServer implements AutoCloseable {
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        runner.run(read(source, body(request), requestId), response);
+        runner.run(read(source, RequestBody.bytes(request), requestId), response);
     }
 
     /** Whoever holds the prompt of a request that is refused here is told so. */
@@ -234,21 +245,6 @@ public final class EngineServer implements AutoCloseable {
         return REQUEST_ID.matcher(given).matches() ? given : UUID.randomUUID().toString();
     }
 
-    private static ControlParameters parameters(ServerRequest request) {
-        return new ControlParameters(request.query(), body(request));
-    }
-
-    private static byte[] body(ServerRequest request) {
-        if (!request.content().hasEntity()) {
-            return new byte[0];
-        }
-        try {
-            return request.content().inputStream().readAllBytes();
-        } catch (IOException e) {
-            throw ApiException.badRequest(null, "the body cannot be read: " + e.getMessage());
-        }
-    }
-
     private ObjectNode models() {
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("object", "list");
@@ -260,50 +256,5 @@ public final class EngineServer implements AutoCloseable {
                 .put("owned_by", "dormouse")
                 .put("max_model_len", engine.info().maxModelLength());
         return answer;
-    }
-
-    /** Alive: a sleeping engine is, and must not be restarted for it. */
-    private boolean healthy() {
-        Phase phase = engine.state().phase();
-        return phase != Phase.FAILED && phase != Phase.CLOSED;
-    }
-
-    /** Would answer a request now. */
-    private boolean ready() {
-        return engine.state().phase() == Phase.AWAKE && !engine.state().paused();
-    }
-
-    private void health(ServerResponse response, boolean good) {
-        ObjectNode answer = Answers.JSON.objectNode();
-        answer.put("status", good ? "ok" : "unavailable");
-        answer.put("phase", ControlHandlers.phase(engine.state()));
-        response.status(good ? Status.OK_200 : Status.SERVICE_UNAVAILABLE_503);
-        response.header(HeaderNames.CONTENT_TYPE, "application/json");
-        response.send(answer.toString());
-    }
-
-    private void metrics(ServerResponse response) {
-        response.header(HeaderNames.CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
-        response.send(metrics.scrape());
-    }
-
-    private static void unknown(ServerRequest request, ServerResponse response) {
-        String what = request.prologue().method().text() + " " + request.path().path();
-        Answers.send(response, ApiException.of(404, "not_found", what + " does not exist here"));
-    }
-
-    private static void unexpected(
-            ServerRequest request, ServerResponse response, Exception error) {
-        if (error instanceof io.helidon.http.HttpException http) {
-            Answers.send(
-                    response,
-                    ApiException.of(
-                            http.status().code(), "http_error", String.valueOf(http.getMessage())));
-            return;
-        }
-        LOGGER.log(Level.ERROR, "request failed: path=" + request.path().path(), error);
-        Answers.send(
-                response,
-                ApiException.of(500, "internal_error", "the server failed; its log has the cause"));
     }
 }

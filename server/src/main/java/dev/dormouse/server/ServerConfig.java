@@ -9,9 +9,15 @@ package dev.dormouse.server;
  * @param maxRequestsInFlight completions that are read or served at a time; more are refused with
  *     503
  * @param legs a request for another leg is refused
+ * @param admin where sleep and the like are taken
  */
 public record ServerConfig(
-        String host, int port, long maxBodyBytes, int maxRequestsInFlight, ServedLegs legs) {
+        String host,
+        int port,
+        long maxBodyBytes,
+        int maxRequestsInFlight,
+        ServedLegs legs,
+        AdminConfig admin) {
     /** Large enough for any prompt that a model's context can hold. */
     public static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
 

@@ -16,18 +16,18 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ControlEndpointsTest extends ServerFixture {
     @Test
     void controlTakesParametersFromQueryOrBody() {
-        post(200, "/sleep", "");
-        post(200, "/sleep?level=2&mode=wait", "");
-        JsonNode report = post(200, "/sleep", "{\"level\":0,\"mode\":\"keep\"}");
-        post(200, "/sleep?level=1", "{\"level\":\"1\"}");
-        post(200, "/wake_up", "");
-        post(200, "/wake_up?tags=weights&tags=kv_cache", "");
-        post(200, "/wake_up?tags=weights,kv_cache", "");
-        post(200, "/wake_up", "{\"tags\":[\"kv_cache\"]}");
-        post(200, "/release_kv_cache_memory", "");
-        post(200, "/pause?mode=wait&clear_cache=false", "");
-        post(200, "/resume", "");
-        post(200, "/reset_prefix_cache", "");
+        control(200, "/sleep", "");
+        control(200, "/sleep?level=2&mode=wait", "");
+        JsonNode report = control(200, "/sleep", "{\"level\":0,\"mode\":\"keep\"}");
+        control(200, "/sleep?level=1", "{\"level\":\"1\"}");
+        control(200, "/wake_up", "");
+        control(200, "/wake_up?tags=weights&tags=kv_cache", "");
+        control(200, "/wake_up?tags=weights,kv_cache", "");
+        control(200, "/wake_up", "{\"tags\":[\"kv_cache\"]}");
+        control(200, "/release_kv_cache_memory", "");
+        control(200, "/pause?mode=wait&clear_cache=false", "");
+        control(200, "/resume", "");
+        control(200, "/reset_prefix_cache", "");
         assertThat(engine.transitions)
                 .containsExactly(
                         "sleep 1 ABORT",
@@ -52,7 +52,7 @@ class ControlEndpointsTest extends ServerFixture {
     void theAnswerToASleepTellsTheLevelThatTheEngineIsAt() {
         engine.state =
                 new EngineState(Phase.ASLEEP, 2, Set.of(dev.dormouse.engine.WakeTag.WEIGHTS), true);
-        assertThat(post(200, "/sleep?level=0", "").path("level").asInt()).isEqualTo(2);
+        assertThat(control(200, "/sleep?level=0", "").path("level").asInt()).isEqualTo(2);
     }
 
     @ParameterizedTest
@@ -67,14 +67,14 @@ class ControlEndpointsTest extends ServerFixture {
         "/pause?clear_cache=maybe, clear_cache is `maybe`"
     })
     void controlRefusesBadParametersAndChangesNothing(String path, String message) {
-        assertThat(post(400, path, "").path("error").path("message").asText()).contains(message);
+        assertThat(control(400, path, "").path("error").path("message").asText()).contains(message);
         assertThat(engine.transitions).isEmpty();
     }
 
     @Test
     void aParameterThatDiffersBetweenQueryAndBodyIsRefused() {
         assertThat(
-                        post(400, "/sleep?level=1", "{\"level\":2}")
+                        control(400, "/sleep?level=1", "{\"level\":2}")
                                 .path("error")
                                 .path("message")
                                 .asText())
@@ -92,7 +92,7 @@ class ControlEndpointsTest extends ServerFixture {
                         case CONFLICT -> 409;
                         case UNAVAILABLE -> 503;
                     };
-            assertThat(post(status, "/sleep", "").path("error").path("message").asText())
+            assertThat(control(status, "/sleep", "").path("error").path("message").asText())
                     .isEqualTo("no");
         }
     }

@@ -352,7 +352,9 @@ class EngineServerTest extends ServerFixture {
 
     @Test
     void aPortInUseIsAnErrorThatNamesIt() {
-        ServerConfig taken = new ServerConfig("127.0.0.1", server.port(), 1000, 1, ServedLegs.BOTH);
+        ServerConfig taken =
+                new ServerConfig(
+                        "127.0.0.1", server.port(), 1000, 1, ServedLegs.BOTH, AdminConfig.local(0));
         assertThatThrownBy(
                         () ->
                                 EngineServer.start(

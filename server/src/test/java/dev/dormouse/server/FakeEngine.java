@@ -98,6 +98,11 @@ final class FakeEngine implements Engine {
         return transition("reset", -1, Set.of());
     }
 
+    @Override
+    public CompletableFuture<TransitionReport> windDown() {
+        return transition("wind down", -1, Set.of());
+    }
+
     private CompletableFuture<TransitionReport> transition(
             String what, int level, Set<WakeTag> tags) {
         transitions.add(what);

@@ -61,7 +61,8 @@ abstract class ServerFixture {
 
     EngineServer serve(int maxRequestsInFlight, ServedLegs legs) {
         return EngineServer.start(
-                new ServerConfig("127.0.0.1", 0, 10_000, maxRequestsInFlight, legs),
+                new ServerConfig(
+                        "127.0.0.1", 0, 10_000, maxRequestsInFlight, legs, AdminConfig.local(0)),
                 engine,
                 text,
                 () -> Instant.ofEpochSecond(1_700_000_000),
@@ -103,8 +104,13 @@ abstract class ServerFixture {
     }
 
     HttpResponse<String> send(String method, String path, String body, String... headers) {
+        return sendTo(server.port(), method, path, body, headers);
+    }
+
+    HttpResponse<String> sendTo(
+            int port, String method, String path, String body, String... headers) {
         HttpRequest.Builder builder =
-                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + server.port() + path))
+                HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
                         .method(method, HttpRequest.BodyPublishers.ofString(body));
         if (headers.length > 0) {
             builder.headers(headers);
@@ -118,6 +124,13 @@ abstract class ServerFixture {
 
     JsonNode post(int status, String path, String body) {
         HttpResponse<String> response = send("POST", path, body);
+        assertThat(response.statusCode()).as(response.body()).isEqualTo(status);
+        return json(response.body());
+    }
+
+    /** Posts to the admin listener. */
+    JsonNode control(int status, String path, String body) {
+        HttpResponse<String> response = sendTo(server.adminPort(), "POST", path, body);
         assertThat(response.statusCode()).as(response.body()).isEqualTo(status);
         return json(response.body());
     }

@@ -135,7 +135,7 @@ class ServerMetricsTest extends ServerFixture {
         CompletableFuture<TransitionReport> pending = new CompletableFuture<>();
         engine.pending = pending;
         CompletableFuture<JsonNode> sleep =
-                CompletableFuture.supplyAsync(() -> post(503, "/sleep", ""));
+                CompletableFuture.supplyAsync(() -> control(503, "/sleep", ""));
         String inFlight = "vllm:sleep_mode_operations_in_flight";
         Await.until("a sleep", () -> ones(inFlight, "operation").equals(Set.of("sleep")));
         pending.completeExceptionally(
@@ -143,7 +143,7 @@ class ServerMetricsTest extends ServerFixture {
         sleep.join();
         engine.pending = null;
         engine.refusal = new TransitionRefusedException(Reason.CONFLICT, "not now");
-        post(409, "/wake_up", "");
+        control(409, "/wake_up", "");
         assertThat(ones(inFlight, "operation")).isEmpty();
         assertThat(ones("dormouse:transition_failures_total", "operation"))
                 .containsExactly("sleep");

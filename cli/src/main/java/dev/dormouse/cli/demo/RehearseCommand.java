@@ -48,8 +48,8 @@ public final class RehearseCommand implements Callable<Integer> {
                 Router router = route(prefill, decode)) {
             DemoReport report =
                     rehearse(
-                            new Endpoint("prefill", base(prefill.port())),
-                            new Endpoint("decode", base(decode.port())),
+                            EndpointPair.of("prefill", prefill),
+                            EndpointPair.of("decode", decode),
                             new Endpoint("router", base(router.port())));
             PrintWriter out = spec.commandLine().getOut();
             out.println(report.toTable());
@@ -66,6 +66,8 @@ public final class RehearseCommand implements Callable<Integer> {
                                 "--role",
                                 role,
                                 "--port",
+                                "0",
+                                "--shutdown-timeout",
                                 "0",
                                 "--side-channel-port",
                                 "0",
@@ -95,28 +97,38 @@ public final class RehearseCommand implements Callable<Integer> {
         return URI.create("http://127.0.0.1:" + port);
     }
 
+    /** Where an engine answers, and where it is put to sleep and woken. */
+    private record EndpointPair(Endpoint api, Endpoint admin) {
+        static EndpointPair of(String name, ServingEngine engine) {
+            return new EndpointPair(
+                    new Endpoint(name, base(engine.port())),
+                    new Endpoint(name, base(engine.adminPort())));
+        }
+    }
+
     /** A row of the demonstration's report: both engines, before and after a sleep. */
-    private static DemoReport rehearse(Endpoint prefill, Endpoint decode, Endpoint router) {
-        Oracle oracle = Oracle.ask(prefill, PROMPTS, TOKENS);
+    private static DemoReport rehearse(EndpointPair prefill, EndpointPair decode, Endpoint router) {
+        Oracle oracle = Oracle.ask(prefill.api(), PROMPTS, TOKENS);
         Oracle.Check awake = oracle.check(router);
         router.chat("Name three colours.", TOKENS);
-        prefill.post("/tokenize", Json.MAPPER.createObjectNode().put("prompt", "Good morning."));
+        prefill.api()
+                .post("/tokenize", Json.MAPPER.createObjectNode().put("prompt", "Good morning."));
         double awakeMiB = memoryMiB();
-        Counters before = Counters.of(decode);
-        prefill.post("/sleep?level=1&mode=wait");
-        decode.post("/sleep?level=2&mode=wait");
+        Counters before = Counters.of(decode.api());
+        prefill.admin().post("/sleep?level=1&mode=wait");
+        decode.admin().post("/sleep?level=2&mode=wait");
         double asleepMiB = memoryMiB();
-        prefill.post("/wake_up");
-        decode.post("/wake_up");
+        prefill.admin().post("/wake_up");
+        decode.admin().post("/wake_up");
         Oracle.Check woken = oracle.check(router);
-        Counters delta = Counters.of(decode).minus(before);
+        Counters delta = Counters.of(decode.api()).minus(before);
         String health = router.get("/health");
         router.get("/metrics");
 
         int checked = 2 * PROMPTS.size();
         Judgement judgement = new Judgement();
         judgement.outputs(checked, awake.equal() + woken.equal());
-        judgement.transfers(delta, Counters.of(prefill), PROMPTS.size());
+        judgement.transfers(delta, Counters.of(prefill.api()), PROMPTS.size());
         judgement.handshakes(delta.handshakes(), 1);
         CaseResult row =
                 new CaseResult(

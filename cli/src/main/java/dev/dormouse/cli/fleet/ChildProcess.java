@@ -27,6 +27,10 @@ public final class ChildProcess implements AutoCloseable {
     private static final Pattern READY =
             Pattern.compile("^Listening on (http://\\S+) ", Pattern.MULTILINE);
 
+    /** What an engine prints before that. */
+    private static final Pattern ADMIN =
+            Pattern.compile("^Sleep, wake, pause and resume on (http://\\S+)", Pattern.MULTILINE);
+
     private static final Duration READY_LIMIT = Duration.ofSeconds(90);
     private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
     private static final long POLL_MILLIS = 50;
@@ -86,6 +90,15 @@ public final class ChildProcess implements AutoCloseable {
                 name + " was not ready within " + READY_LIMIT.toSeconds() + " s:\n" + output());
     }
 
+    /** Where an engine that is ready takes the calls that put it to sleep and wake it. */
+    public URI admin() {
+        Matcher line = ADMIN.matcher(output());
+        if (!line.find()) {
+            throw new FleetException(name + " does not say where it takes sleep and wake");
+        }
+        return URI.create(line.group(1));
+    }
+
     /** Where a process with this output listens, or null if it does not say so yet. */
     static @Nullable URI address(String output) {
         Matcher ready = READY.matcher(output);
@@ -113,17 +126,28 @@ public final class ChildProcess implements AutoCloseable {
         }
     }
 
-    @Override
-    public void close() {
+    /**
+     * Tells the process to end, and kills it if it has not by the limit.
+     *
+     * @return its exit status
+     */
+    public int end(Duration limit) {
         process.destroy();
         try {
-            if (!process.waitFor(STOP_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+            if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
                 process.destroyForcibly();
             }
+            return process.waitFor();
         } catch (InterruptedException e) {
             process.destroyForcibly();
             Thread.currentThread().interrupt();
+            throw new FleetException("interrupted", e);
         }
+    }
+
+    @Override
+    public void close() {
+        var _ = end(STOP_LIMIT);
     }
 
     private static void pause() {

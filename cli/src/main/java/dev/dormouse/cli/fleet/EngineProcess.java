@@ -9,10 +9,13 @@ public final class EngineProcess {
 
     private final ChildProcess process;
     private final Endpoint endpoint;
+    private final Endpoint admin;
 
-    public EngineProcess(ChildProcess process, Endpoint endpoint) {
+    /** The engine of a process, once that is ready. */
+    public EngineProcess(ChildProcess process) {
         this.process = process;
-        this.endpoint = endpoint;
+        this.endpoint = new Endpoint(process.name(), process.awaitReady());
+        this.admin = new Endpoint(process.name(), process.admin());
     }
 
     public String name() {
@@ -27,6 +30,11 @@ public final class EngineProcess {
         return endpoint;
     }
 
+    /** Where it is put to sleep and woken. */
+    public Endpoint admin() {
+        return admin;
+    }
+
     public Counters counters() {
         return Counters.of(endpoint);
     }
@@ -37,34 +45,34 @@ public final class EngineProcess {
     }
 
     public void sleep(int level, String mode) {
-        endpoint.post("/sleep?level=" + level + "&mode=" + mode);
+        admin.post("/sleep?level=" + level + "&mode=" + mode);
         requireSleeping(true);
     }
 
     public void wake() {
-        endpoint.post("/wake_up");
+        admin.post("/wake_up");
         requireSleeping(false);
     }
 
     /** Wakes one tag, and checks what the engine says of itself afterwards. */
     public void wake(String tag, boolean stillSleeping) {
-        endpoint.post("/wake_up?tags=" + tag);
+        admin.post("/wake_up?tags=" + tag);
         requireSleeping(stillSleeping);
     }
 
     public void releaseKvCache() {
-        endpoint.post("/pause?mode=wait");
-        endpoint.post("/release_kv_cache_memory");
+        admin.post("/pause?mode=wait");
+        admin.post("/release_kv_cache_memory");
         requireSleeping(true);
     }
 
     public void wakeKvCacheAndResume() {
         wake("kv_cache", false);
-        endpoint.post("/resume");
+        admin.post("/resume");
     }
 
     private void requireSleeping(boolean expected) {
-        JsonNode answer = Json.parse(endpoint.get("/is_sleeping"));
+        JsonNode answer = Json.parse(admin.get("/is_sleeping"));
         boolean sleeping = answer.path("is_sleeping").asBoolean();
         if (sleeping != expected) {
             throw new FleetException(

@@ -65,7 +65,7 @@ public final class Fleet implements AutoCloseable {
     }
 
     private static EngineProcess engine(ChildProcess process) {
-        return new EngineProcess(process, new Endpoint(process.name(), process.awaitReady()));
+        return new EngineProcess(process);
     }
 
     private static List<String> prefillArguments(int kvCacheMiB) {
@@ -92,6 +92,8 @@ public final class Fleet implements AutoCloseable {
                         "0",
                         "--kv-cache-memory",
                         kvCacheMiB + "MiB",
+                        "--shutdown-timeout",
+                        "0",
                         "--max-model-len",
                         "1024"));
     }

@@ -80,7 +80,7 @@ public final class RouteCommand implements Callable<Integer> {
             ExitWithParent.watch();
         }
         Router router = start();
-        Termination termination = Termination.closing(router);
+        Termination termination = Termination.serving(router);
         System.out.printf(
                 "Listening on http://%s:%d (router, prefill %s, decode %s)%n",
                 host, router.port(), prefill, decode);

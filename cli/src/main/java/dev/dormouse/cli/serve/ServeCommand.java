@@ -4,7 +4,6 @@ import dev.dormouse.cli.ExitWithParent;
 import dev.dormouse.cli.Termination;
 import dev.dormouse.engine.EngineInfo;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -27,7 +26,7 @@ import picocli.CommandLine.Spec;
             "  dormouse serve",
             "  dormouse serve --role prefill --port 8100 --side-channel-port 5600 --enable-sleep-mode",
             "  dormouse serve --role decode  --port 8200 --side-channel-port 5601 --enable-sleep-mode",
-            "  curl -X POST 'localhost:8100/sleep?level=1&mode=wait'"
+            "  curl -X POST 'localhost:18100/sleep?level=1&mode=wait'"
         })
 public final class ServeCommand implements Callable<Integer> {
     @Spec private CommandSpec spec;
@@ -43,8 +42,8 @@ public final class ServeCommand implements Callable<Integer> {
             ExitWithParent.watch();
         }
         ServingEngine engine = start();
-        Termination termination = Termination.closing(engine);
-        announce(engine.info(), engine.role(), engine.port());
+        Termination termination = Termination.serving(engine);
+        announce(engine);
         termination.await();
         return 0;
     }
@@ -59,15 +58,24 @@ public final class ServeCommand implements Callable<Integer> {
         return ServingEngine.start(ServedModel.open(options.model, options), options);
     }
 
-    private void announce(EngineInfo info, ServeOptions.@Nullable Role role, int port) {
+    /** The line that says that it listens comes last: whoever waits for it has seen the others. */
+    private void announce(ServingEngine engine) {
+        EngineInfo info = engine.info();
         System.out.printf(
-                "Listening on http://%s:%d (%s, role %s, %d KV blocks of %d tokens, sleep mode %s)%n",
-                options.host,
-                port,
+                "Sleep, wake, pause and resume on %s%s%n",
+                address(options.adminHost, engine.adminPort()),
+                options.adminToken == null ? "" : " (with the admin token)");
+        System.out.printf(
+                "Listening on %s (%s, role %s, %d KV blocks of %d tokens, sleep mode %s)%n",
+                address(options.host, engine.port()),
                 info.servedModelName(),
-                role == null ? "alone" : role,
+                engine.role() == null ? "alone" : engine.role(),
                 info.kvBlocks(),
                 info.blockTokens(),
                 info.sleepModeEnabled() ? "on" : "off");
+    }
+
+    private static String address(String host, int port) {
+        return "http://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
     }
 }

@@ -73,6 +73,34 @@ final class ServeOptions {
     int port;
 
     @Option(
+            names = "--admin-host",
+            defaultValue = "127.0.0.1",
+            description =
+                    "Address of the calls that put the engine to sleep, wake, pause and resume it (default: ${DEFAULT-VALUE}).")
+    String adminHost = "";
+
+    @Option(
+            names = "--admin-port",
+            description = "Their port, 0 for a free one (default: the HTTP port + 10000).")
+    @Nullable Integer adminPort;
+
+    @Option(
+            names = "--admin-token",
+            paramLabel = "TOKEN",
+            defaultValue = "${env:DORMOUSE_ADMIN_TOKEN}",
+            description =
+                    "What those calls must carry as `Authorization: Bearer TOKEN`; needed unless their address is a loopback one (default: $DORMOUSE_ADMIN_TOKEN).")
+    @Nullable String adminToken;
+
+    @Option(
+            names = "--shutdown-timeout",
+            paramLabel = "SECONDS",
+            defaultValue = "15",
+            description =
+                    "How long requests and readers may take to their end when the engine is told to end (default: ${DEFAULT-VALUE}).")
+    int shutdownTimeoutSeconds;
+
+    @Option(
             names = "--side-channel-host",
             defaultValue = "${env:VLLM_NIXL_SIDE_CHANNEL_HOST:-127.0.0.1}",
             description =

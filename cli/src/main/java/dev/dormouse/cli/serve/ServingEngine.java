@@ -2,29 +2,43 @@ package dev.dormouse.cli.serve;
 
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.server.AdminConfig;
 import dev.dormouse.server.EngineServer;
 import dev.dormouse.server.ModelText;
 import dev.dormouse.server.ServedLegs;
 import dev.dormouse.server.ServerConfig;
+import java.lang.System.Logger.Level;
 import java.time.Clock;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** An engine with its HTTP server and its model file. */
 public final class ServingEngine implements AutoCloseable {
+    private static final System.Logger LOG = System.getLogger("dormouse.cli");
+
+    /** For errors to reach whoever waits for an answer, once the engine is closed. */
+    private static final Duration LAST_ANSWERS = Duration.ofSeconds(2);
+
     private final ServedModel model;
     private final Engine engine;
     private final EngineServer server;
     private final ServeOptions.@Nullable Role role;
+    private final Duration shutdownLimit;
 
     private ServingEngine(
             ServedModel model,
             Engine engine,
             EngineServer server,
-            ServeOptions.@Nullable Role role) {
+            ServeOptions.@Nullable Role role,
+            Duration shutdownLimit) {
         this.model = model;
         this.engine = engine;
         this.server = server;
         this.role = role;
+        this.shutdownLimit = shutdownLimit;
     }
 
     /** Returns when it serves. The model is its own from the call on. */
@@ -37,7 +51,8 @@ public final class ServingEngine implements AutoCloseable {
                         model,
                         engine,
                         serve(model, engine, options, settings.role()),
-                        settings.role());
+                        settings.role(),
+                        Duration.ofSeconds(options.shutdownTimeoutSeconds));
             } catch (RuntimeException e) {
                 engine.close();
                 throw e;
@@ -59,11 +74,23 @@ public final class ServingEngine implements AutoCloseable {
                         options.port,
                         ServerConfig.DEFAULT_MAX_BODY_BYTES,
                         options.maxNumSeqs + options.maxNumWaiting,
-                        servedLegs(role)),
+                        servedLegs(role),
+                        admin(options)),
                 engine,
                 new ModelText(model.tokenizer(), model.chatTemplate()),
                 Clock.systemUTC(),
                 System::nanoTime);
+    }
+
+    /** With vLLM's development mode in the environment, as in vLLM, on the public listener too. */
+    private static AdminConfig admin(ServeOptions options) {
+        return new AdminConfig(
+                options.adminHost,
+                options.adminPort == null
+                        ? AdminConfig.defaultPort(options.port)
+                        : options.adminPort,
+                options.adminToken,
+                "1".equals(System.getenv("VLLM_SERVER_DEV_MODE")));
     }
 
     private static ServedLegs servedLegs(ServeOptions.@Nullable Role role) {
@@ -89,13 +116,51 @@ public final class ServingEngine implements AutoCloseable {
         return server.port();
     }
 
-    /** Closes the server, then the engine, then the model file, also when one of them fails. */
+    /** The port that its admin listener is bound to. */
+    public int adminPort() {
+        return server.adminPort();
+    }
+
+    /**
+     * Lets requests and readers end within the limit, while it takes no new ones, and ends those
+     * that do not with an error; closes engine, server and model file, also when one of them fails.
+     */
     @Override
     public void close() {
+        server.stopAdmitting();
+        windDown();
         try (model;
-                engine;
                 server) {
-            // In the reverse order of this list.
+            try (engine) {
+                // Whoever still waits for an answer is told now.
+            } finally {
+                awaitAnswers();
+            }
+        }
+    }
+
+    private void windDown() {
+        try {
+            engine.windDown().get(shutdownLimit.toMillis(), TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            LOG.log(
+                    Level.WARNING,
+                    "requests or readers have not ended within {0} s; they end now",
+                    shutdownLimit.toSeconds());
+        } catch (ExecutionException e) {
+            LOG.log(Level.WARNING, "the engine ends as it is: {0}", e.getCause());
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void awaitAnswers() {
+        try {
+            if (!server.awaitAnswers(LAST_ANSWERS)) {
+                LOG.log(Level.WARNING, "some answers were not taken by their clients");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 }

@@ -234,6 +234,7 @@ class EndToEndTest {
                 List.of(
                         fleet.prefillSideChannelPort(),
                         fleet.prefill().base().getPort(),
+                        fleet.prefillAdmin().base().getPort(),
                         fleet.decode().base().getPort(),
                         fleet.router().base().getPort());
         Seeded.forAll(
@@ -245,8 +246,8 @@ class EndToEndTest {
                 });
 
         // A wake makes the decode engine ask for the layout again, so the listener has to answer.
-        fleet.prefill().post("/sleep?level=1");
-        fleet.prefill().post("/wake_up");
+        fleet.prefillAdmin().post("/sleep?level=1");
+        fleet.prefillAdmin().post("/wake_up");
         long handshakes = Counters.of(fleet.decode()).handshakes();
         requireServing();
         assertThat(Counters.of(fleet.decode()).handshakes()).isEqualTo(handshakes + 1);

@@ -69,6 +69,16 @@ final class LiveFleet implements AutoCloseable {
         return decode;
     }
 
+    /** Where the prefill engine is put to sleep and woken. */
+    Endpoint prefillAdmin() {
+        return new Endpoint("prefill", prefillProcess.admin());
+    }
+
+    /** Where the decode engine is put to sleep and woken. */
+    Endpoint decodeAdmin() {
+        return new Endpoint("decode", decodeProcess.admin());
+    }
+
     Endpoint router() {
         return router;
     }
@@ -129,7 +139,8 @@ final class LiveFleet implements AutoCloseable {
 
     private ChildProcess serve(String role, int port, int sideChannelPort, String... more) {
         List<String> arguments = new ArrayList<>(List.of("serve", "--role", role));
-        arguments.addAll(List.of("--port", Integer.toString(port)));
+        arguments.addAll(List.of("--port", Integer.toString(port), "--admin-port", "0"));
+        arguments.addAll(List.of("--shutdown-timeout", "0"));
         arguments.addAll(List.of("--side-channel-port", Integer.toString(sideChannelPort)));
         arguments.addAll(List.of("--kv-cache-memory", "64MiB", "--enable-sleep-mode"));
         arguments.addAll(List.of("--kv-lease-duration", "6"));

@@ -47,9 +47,9 @@ class PushEndToEndTest {
         requirePush();
         for (List<Endpoint> sleepers :
                 List.of(
-                        List.of(fleet.decode()),
-                        List.of(fleet.prefill()),
-                        List.of(fleet.prefill(), fleet.decode()))) {
+                        List.of(fleet.decodeAdmin()),
+                        List.of(fleet.prefillAdmin()),
+                        List.of(fleet.prefillAdmin(), fleet.decodeAdmin()))) {
             sleepers.forEach(engine -> engine.post("/sleep?level=1"));
             sleepers.forEach(engine -> engine.post("/wake_up"));
             requirePush();

@@ -186,6 +186,11 @@ final class LocalEngine implements Engine {
     }
 
     @Override
+    public CompletableFuture<TransitionReport> windDown() {
+        return change(new Transition.WindDown());
+    }
+
+    @Override
     public EngineState state() {
         return life.state();
     }

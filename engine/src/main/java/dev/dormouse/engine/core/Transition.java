@@ -24,4 +24,7 @@ sealed interface Transition {
 
     /** See {@link dev.dormouse.engine.Engine#resetPrefixCache}. */
     record ResetPrefixCache() implements Transition {}
+
+    /** See {@link dev.dormouse.engine.Engine#windDown}. */
+    record WindDown() implements Transition {}
 }

@@ -185,6 +185,7 @@ final class Transitions {
             case Transition.Wake wake -> wake(wake.tags());
             case Transition.Pause pause -> beginPause(change, pause);
             case Transition.Resume _ -> resume();
+            case Transition.WindDown _ -> beginWindDown(change);
             case Transition.ResetPrefixCache _ ->
                     report(scheduler.resetPrefixCache() > 0, -1, Set.of(), 0, null);
         };
@@ -236,6 +237,12 @@ final class Transitions {
             return unchanged(-1);
         }
         drain(change, pause.mode(), false, pause.mode() != PauseMode.KEEP);
+        return null;
+    }
+
+    /** What an earlier pause froze is served to its end; asleep nothing can be. */
+    private @Nullable TransitionReport beginWindDown(Command.Change change) {
+        drain(change, PauseMode.WAIT, true, true);
         return null;
     }
 
@@ -341,6 +348,11 @@ final class Transitions {
                 }
                 life.enter(Phase.PAUSED, whilePaused(pause.mode()));
                 yield report(true, -1, Set.of(), 0, drained.times());
+            }
+            case Transition.WindDown _ -> {
+                boolean asleep = drained.phaseBefore() == Phase.ASLEEP;
+                life.enter(asleep ? Phase.ASLEEP : Phase.PAUSED, Admission.SHUT);
+                yield report(!asleep, -1, Set.of(), 0, drained.times());
             }
             case Transition.Wake _, Transition.Resume _, Transition.ResetPrefixCache _ ->
                     throw new IllegalStateException("complete: nothing to wait for");

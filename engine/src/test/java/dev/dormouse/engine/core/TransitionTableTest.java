@@ -40,7 +40,8 @@ final class TransitionTableTest {
                     "pause WAIT clear",
                     "pause KEEP",
                     "resume",
-                    "reset");
+                    "reset",
+                    "wind down");
 
     /** The calls that lead from awake to the states of the table, in the order of its columns. */
     private static final List<List<String>> STATES =
@@ -84,7 +85,8 @@ final class TransitionTableTest {
         "pause WAIT clear,  paused, paused, -,   -,  -,     -,     -,     -,  -",
         "pause KEEP,        paused, -,   paused, -,  -,     -,     -,     -,  -",
         "resume,            -,     awake, awake, awake, C,  C,     C,     C,  C",
-        "reset,             -,     -,     -,     -,  -,     -,     -,     -,  -"
+        "reset,             -,     -,     -,     -,  -,     -,     -,     -,  -",
+        "wind down,         paused, paused, paused, -, -,    -,     -,     -,  -"
     })
     void everyCallDoesInEveryStateWhatTheTableSays(
             String call,
@@ -194,6 +196,7 @@ final class TransitionTableTest {
             case "pause" -> engine.engine.pause(PauseMode.valueOf(words[1]), words.length > 2);
             case "resume" -> engine.engine.resume();
             case "reset" -> engine.engine.resetPrefixCache();
+            case "wind" -> engine.engine.windDown();
             default -> throw new AssertionError(call);
         };
     }
