@@ -357,7 +357,7 @@ final class PeerLifecycleTest {
         d.rank()
                 .worker()
                 .start(
-                        new ConnectorStep(
+                        Steps.of(
                                 List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
