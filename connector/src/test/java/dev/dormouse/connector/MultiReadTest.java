@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.testkit.ModelTransport;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -25,6 +26,7 @@ final class MultiReadTest {
     /** A decode engine with these connectors, beside the memory of a model engine. */
     private final class Reader {
         private final ModelEngine shape = world.start("shape");
+        private final List<ModelTransport> transports = new ArrayList<>();
         private final SchedulerConnector scheduler;
         private final WorkerConnector worker;
         private final Set<String> received = new HashSet<>();
@@ -34,8 +36,9 @@ final class MultiReadTest {
             List<SchedulerConnector> schedulers = new ArrayList<>();
             List<WorkerConnector> workers = new ArrayList<>();
             for (ConnectorConfig config : Stream.of(connectors).map(each -> each.build()).toList()) {
-                var transport =
+                ModelTransport transport =
                         world.fabric().open(world.nextAgentName(), shape.rank().memory());
+                transports.add(transport);
                 if (config.factors().isPush()) {
                     schedulers.add(new PushScheduler(config, world.surroundings(), () -> {}));
                     workers.add(
@@ -59,7 +62,11 @@ final class MultiReadTest {
         }
 
         void settle() {
-            for (int i = 0; i < 30; i++) {
+            run(30);
+        }
+
+        void run(int ticks) {
+            for (int i = 0; i < ticks; i++) {
                 worker.start(scheduler.step());
                 world.tick();
                 WorkerReport report = worker.poll();
@@ -88,6 +95,30 @@ final class MultiReadTest {
         assertThat(d.scheduler.externalTokens(request, 0)).as("after a preemption").isZero();
         HandOver _ = d.scheduler.onFinished(request, FinishKind.LENGTH, D_BLOCKS, TOKENS);
         d.settle();
+        assertToldOnce("p1");
+    }
+
+    /** What vLLM's engines are told they cannot doubt: they know no claims. */
+    @Test
+    void aHolderOfVllmIsNotToldToLetGoWhileOneOfTwoReads() {
+        world.sideChannels().serveLikeVllm(p.address());
+        Reader d = twoThatRead();
+        KvTransferParams params =
+                Params.changed(
+                        p.prefill("p1", TOKENS, P_BLOCKS, 1),
+                        json -> {
+                            json.remove("remote_instance_id");
+                            json.remove("remote_registration_epoch");
+                        });
+        d.transports.get(0).faults().setReadDelay(Duration.ofMillis(20));
+        ConnectorRequest request = d.arrive("d1", params);
+        d.scheduler.onAllocated(request, D_BLOCKS, 0, d.scheduler.externalTokens(request, 0));
+        d.run(15);
+        assertThat(d.received).as("is read").isEmpty();
+        assertThat(p.sent()).isEmpty();
+        d.settle();
+        assertThat(d.received).containsExactly("d1");
+        assertThat(d.failed).isEmpty();
         assertToldOnce("p1");
     }
 
