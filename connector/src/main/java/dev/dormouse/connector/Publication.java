@@ -44,8 +44,8 @@ final class Publication implements AutoCloseable {
      * the first time.
      *
      * @param payloads one of every rank
-     * @param nothingHeld whether no older payload leads to anything that is held: who was given
-     *     one need not be known any more
+     * @param nothingHeld whether no older payload leads to anything that is held: who was given one
+     *     need not be known any more
      */
     void publish(List<RankPayload> payloads, boolean nothingHeld) {
         requireOnePerRank(payloads);

@@ -195,9 +195,7 @@ final class HostilePeerTest {
         ReadOrder order = new ReadOrder("r1", source, List.of(1), List.of(2), 0, 4, true);
         Heartbeat heartbeat =
                 new Heartbeat("Q", "127.0.0.1", 5601, 1, Duration.ofSeconds(30), List.of("q1"));
-        worker.start(
-                Steps.of(
-                        List.of(order), Set.of(), Set.of(), Map.of(), List.of(heartbeat), 0));
+        worker.start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(heartbeat), 0));
         assertThat(worker.poll().failedReceiving()).containsExactly("r1");
     }
 

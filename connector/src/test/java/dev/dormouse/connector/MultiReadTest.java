@@ -35,7 +35,8 @@ final class MultiReadTest {
         Reader(ConnectorConfig.Builder... connectors) {
             List<SchedulerConnector> schedulers = new ArrayList<>();
             List<WorkerConnector> workers = new ArrayList<>();
-            for (ConnectorConfig config : Stream.of(connectors).map(each -> each.build()).toList()) {
+            for (ConnectorConfig config :
+                    Stream.of(connectors).map(each -> each.build()).toList()) {
                 ModelTransport transport =
                         world.fabric().open(world.nextAgentName(), shape.rank().memory());
                 transports.add(transport);

@@ -245,9 +245,7 @@ final class PushWaiterTest {
     private void start(ReadOrder order) {
         d.rank()
                 .worker()
-                .start(
-                        Steps.of(
-                                List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+                .start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
     }
 
     private void abort(ConnectorRequest request) {

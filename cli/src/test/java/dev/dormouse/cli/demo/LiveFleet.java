@@ -51,8 +51,7 @@ final class LiveFleet implements AutoCloseable {
             route.addAll(List.of("--prefill", prefill.base().toString()));
             route.addAll(List.of("--decode", decode.base().toString()));
             route.addAll(ofRouter);
-            router =
-                    new Endpoint("router", launch(route.toArray(String[]::new)).awaitReady());
+            router = new Endpoint("router", launch(route.toArray(String[]::new)).awaitReady());
             prefillSideChannelPort = prefill.prefill("x").path("remote_port").asInt();
         } catch (RuntimeException | Error e) {
             close();

@@ -68,10 +68,7 @@ class NextTurnEndToEndTest {
         }
 
         int cachedTokens() {
-            return answer.path("usage")
-                    .path("prompt_tokens_details")
-                    .path("cached_tokens")
-                    .asInt();
+            return answer.path("usage").path("prompt_tokens_details").path("cached_tokens").asInt();
         }
     }
 
@@ -100,9 +97,7 @@ class NextTurnEndToEndTest {
             assertThat(spent.computedPromptTokens()).as("by the decode engine").isZero();
             assertThat(spent.reads()).as("by the decode engine").isEqualTo(1);
             return new Turn(
-                    answer,
-                    Counters.of(fleet.prefill()).minus(before),
-                    remoteTokens() - remote);
+                    answer, Counters.of(fleet.prefill()).minus(before), remoteTokens() - remote);
         }
 
         private JsonNode ask(Endpoint endpoint, boolean streamed, @Nullable JsonNode params) {

@@ -106,10 +106,8 @@ final class NixlEngine implements AutoCloseable {
     }
 
     private static ConnectorConfig config(String id, Mode mode) {
-        CompatibilityFactors factors =
-                CompatibilityFactors.of("m", "torch.float16", 2, 16, LAYERS);
-        return ConnectorConfig.builder(
-                        mode == Mode.PUSH ? factors.pushed() : factors, BLOCK_TOKENS)
+        CompatibilityFactors factors = CompatibilityFactors.of("m", "torch.float16", 2, 16, LAYERS);
+        return ConnectorConfig.builder(mode == Mode.PUSH ? factors.pushed() : factors, BLOCK_TOKENS)
                 .engineId(id)
                 .bindHost("127.0.0.1")
                 .sideChannelPort(0)
@@ -170,8 +168,7 @@ final class NixlEngine implements AutoCloseable {
                 P_BLOCKS,
                 content,
                 (block, bytes) ->
-                        MemorySegment.copy(
-                                bytes, 0, block, ValueLayout.JAVA_BYTE, 0, BLOCK_BYTES));
+                        MemorySegment.copy(bytes, 0, block, ValueLayout.JAVA_BYTE, 0, BLOCK_BYTES));
         HandOver handOver = scheduler.onFinished(request, FinishKind.LENGTH, P_BLOCKS, TOKENS);
         return Objects.requireNonNull(handOver.params());
     }
