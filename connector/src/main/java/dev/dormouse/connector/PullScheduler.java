@@ -4,41 +4,33 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The scheduler's half of the pull connector: vLLM's {@code NixlPullConnectorScheduler}, and the
- * owner of the registration epoch.
+ * The scheduler's half of the pull connector: vLLM's {@code NixlPullConnectorScheduler}, which here
+ * owns the registration epoch.
  */
 final class PullScheduler implements SchedulerConnector {
-    private static final System.Logger LOG = System.getLogger("dormouse.connector");
-
     /** More than any engine has requests. */
     private static final int MAX_WAITING_ORDERS = 1 << 16;
 
     private final ConnectorConfig config;
-    private final Surroundings surroundings;
     private final AutoCloseable ownedThreads;
     private final LongSupplier nanoClock;
     private final HeartbeatSchedule heartbeats;
-    private final HoldBook holdBook;
     private final SideChannelDesk desk;
+    private final Publication publication;
     private final Revoker revoker;
     private final HeldRequests held;
     private final Readings readings;
     private final List<ReadOrder> reads = new ArrayList<>();
     private final Set<String> inBatch = new LinkedHashSet<>();
     private final Set<String> notProcessed = new LinkedHashSet<>();
-    private @Nullable SideChannel sideChannel;
-    private long epoch;
     private boolean draining;
 
     /**
@@ -48,15 +40,14 @@ final class PullScheduler implements SchedulerConnector {
      * @param ownedThreads closed with the scheduler's half
      */
     PullScheduler(ConnectorConfig config, Surroundings surroundings, AutoCloseable ownedThreads) {
-        this.epoch = surroundings.epochBase();
         this.config = config;
-        this.surroundings = surroundings;
         this.ownedThreads = ownedThreads;
         this.nanoClock = surroundings.nanoClock();
         this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
-        this.holdBook = new HoldBook(config.instanceId(), nanoClock);
+        HoldBook holdBook = new HoldBook(config.instanceId(), nanoClock);
         this.desk =
                 new SideChannelDesk(config.engineId(), config.instanceId(), nanoClock, holdBook);
+        this.publication = new Publication(config, surroundings, desk, holdBook);
         this.revoker = new Revoker(surroundings.dialer(), surroundings.threads());
         this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
         this.readings = new Readings(config, nanoClock);
@@ -130,8 +121,7 @@ final class PullScheduler implements SchedulerConnector {
                         desk.revocations().take(),
                         sideChannelPort(),
                         PushStep.NONE,
-                        List.of(),
-                        Map.of());
+                        List.of());
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
@@ -189,46 +179,14 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public void publish(List<RankPayload> payloads) {
-        requireOnePerRank(payloads);
-        if (sideChannel == null) {
-            sideChannel =
-                    surroundings
-                            .opener()
-                            .open(
-                                    new SideChannelAddress(
-                                            config.bindHost(), config.sideChannelPort()),
-                                    desk);
-        }
+        // What is held outlives an epoch only if the pages stayed: older payloads lead to it.
+        publication.publish(payloads, held.size() == 0);
         revoker.end();
-        epoch++;
-        holdBook.begin(epoch);
-        String hash = config.factors().hash();
-        Map<RankId, byte[]> served = new HashMap<>();
-        for (RankPayload payload : payloads) {
-            byte[] metadata = AgentMetadataCodec.encode(payload.metadata());
-            served.put(
-                    new RankId(payload.ppRank(), payload.tpRank()),
-                    new HandshakePayload(hash, metadata, epoch, config.instanceId()).encode());
-        }
-        if (held.size() == 0) { // else the pages stayed, and can be read through older payloads
-            desk.forgetReaders();
-        }
-        desk.serve(epoch, served);
-        LOG.log(
-                System.Logger.Level.INFO,
-                "published: engine={0} instance={1} epoch={2} ranks={3} address={4}:{5}",
-                config.engineId(),
-                config.instanceId(),
-                Long.toString(epoch),
-                served.size(),
-                config.advertisedHost(),
-                Integer.toString(sideChannel.port()));
     }
 
     @Override
     public void withdraw() {
-        holdBook.begin(epoch);
-        desk.withdraw();
+        publication.withdraw();
     }
 
     @Override
@@ -236,7 +194,11 @@ final class PullScheduler implements SchedulerConnector {
         withdraw();
         if (held.size() > 0 && !revoker.isActive()) {
             revoker.begin(
-                    new Revocation(config.engineId(), config.instanceId(), epoch, anyRound()),
+                    new Revocation(
+                            config.engineId(),
+                            config.instanceId(),
+                            publication.epoch(),
+                            anyRound()),
                     desk.readers(),
                     desk.anonymousReaders() == 0,
                     nanoClock.getAsLong());
@@ -258,7 +220,7 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public long epoch() {
-        return epoch;
+        return publication.epoch();
     }
 
     @Override
@@ -268,15 +230,13 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public int sideChannelPort() {
-        return sideChannel == null ? 0 : sideChannel.port();
+        return publication.port();
     }
 
     @Override
     public void close() {
         try (AutoCloseable _ = ownedThreads) {
-            if (sideChannel != null) {
-                sideChannel.close();
-            }
+            publication.close();
         } catch (RuntimeException e) {
             throw e;
         } catch (Exception e) {
@@ -349,7 +309,7 @@ final class PullScheduler implements SchedulerConnector {
         }
         RemoteHandOver handOver =
                 new RemoteHandOver(
-                        here(request, lease),
+                        publication.source(request.id(), lease),
                         ids,
                         computedTokens,
                         request.promptTokens(),
@@ -377,7 +337,7 @@ final class PullScheduler implements SchedulerConnector {
         RemoteLease lease = held.holdForNextTurn(request.id(), nowNanos, duration, promised);
         RemoteHandOver handOver =
                 new RemoteHandOver(
-                        here(request, lease),
+                        publication.source(request.id(), lease),
                         ids,
                         computedTokens,
                         0,
@@ -386,23 +346,6 @@ final class PullScheduler implements SchedulerConnector {
                 true,
                 handOver.writeForNextTurn(
                         config.factors().transferMode(), (nowNanos + promised.toNanos()) / 1e9));
-    }
-
-    private RemoteSource here(ConnectorRequest request, RemoteLease lease) {
-        if (sideChannel == null) {
-            throw new IllegalStateException(
-                    "hand over: request=" + request.id() + " finished before the first publish");
-        }
-        return new RemoteSource(
-                config.engineId(),
-                config.instanceId(),
-                request.id(),
-                config.advertisedHost(),
-                sideChannel.port(),
-                config.tpSize(),
-                1,
-                epoch,
-                lease);
     }
 
     /** The blocks that hold the KV of a request's tokens. */
@@ -419,43 +362,6 @@ final class PullScheduler implements SchedulerConnector {
                             + " tokens");
         }
         return Arrays.stream(blocks, 0, count).boxed().toList();
-    }
-
-    private void requireOnePerRank(List<RankPayload> payloads) {
-        Set<Integer> ranks = new HashSet<>();
-        for (RankPayload payload : payloads) {
-            AgentMetadata metadata = payload.metadata();
-            if (payload.ppRank() != 0
-                    || payload.tpRank() < 0
-                    || payload.tpRank() >= config.tpSize()
-                    || !ranks.add(payload.tpRank())
-                    || !metadata.engineId().equals(config.engineId())
-                    || metadata.blockTokens() != config.blockTokens()) {
-                throw new ConnectorException(
-                        "publish: payload of pp rank "
-                                + payload.ppRank()
-                                + " tp rank "
-                                + payload.tpRank()
-                                + " engine "
-                                + metadata.engineId()
-                                + " blockTokens "
-                                + metadata.blockTokens()
-                                + " does not belong to engine "
-                                + config.engineId()
-                                + " tpSize "
-                                + config.tpSize()
-                                + " blockTokens "
-                                + config.blockTokens());
-            }
-        }
-        if (ranks.size() != config.tpSize()) {
-            throw new ConnectorException(
-                    "publish: "
-                            + ranks.size()
-                            + " payloads for tpSize "
-                            + config.tpSize()
-                            + "; every rank publishes at once");
-        }
     }
 
     private int blocksFor(int tokens) {

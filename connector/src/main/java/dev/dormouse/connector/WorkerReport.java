@@ -53,27 +53,6 @@ public record WorkerReport(
                 List.of());
     }
 
-    /** A report of one connector, which gives no reasons. */
-    public WorkerReport(
-            Set<String> finishedSending,
-            Map<String, Double> renewedSending,
-            Set<String> finishedReceiving,
-            Set<String> failedReceiving,
-            Set<String> abandonedReceiving,
-            Set<String> revoked,
-            TransferStatistics statistics) {
-        this(
-                finishedSending,
-                renewedSending,
-                finishedReceiving,
-                failedReceiving,
-                abandonedReceiving,
-                Map.of(),
-                revoked,
-                statistics,
-                List.of());
-    }
-
     /** Copies the sets, and keeps their order: in it blocks are freed. */
     public WorkerReport {
         finishedSending = copy(finishedSending);

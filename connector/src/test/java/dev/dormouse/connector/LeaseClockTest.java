@@ -146,8 +146,7 @@ final class LeaseClockTest {
                 List.of(),
                 0,
                 PushStep.NONE,
-                List.of(),
-                Map.of());
+                List.of());
     }
 
     private static long seconds(long value) {

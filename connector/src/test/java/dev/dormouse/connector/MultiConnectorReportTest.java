@@ -44,7 +44,8 @@ final class MultiConnectorReportTest {
                                                 Set.of(),
                                                 Set.of(),
                                                 Set.of(),
-                                                TransferStatistics.NONE))));
+                                                TransferStatistics.NONE))),
+                        System::nanoTime);
 
         WorkerReport report = worker.poll();
         assertThat(report.finishedSending()).containsExactlyInAnyOrder("sent1", "sent2");

@@ -80,8 +80,7 @@ final class PushWaiterTest {
                                 List.of(),
                                 d.address().port(),
                                 new PushStep(1, Map.of(), Set.of()),
-                                List.of(),
-                                Map.of()));
+                                List.of()));
         for (int i = 0; i < 5; i++) {
             world.tick();
             assertThat(d.rank().worker().poll().failedReceiving()).isEmpty();
@@ -246,9 +245,7 @@ final class PushWaiterTest {
     private void start(ReadOrder order) {
         d.rank()
                 .worker()
-                .start(
-                        new ConnectorStep(
-                                List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+                .start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
     }
 
     private void abort(ConnectorRequest request) {

@@ -53,8 +53,10 @@ final class RankReportsTest {
                         Set.of(),
                         Set.of(),
                         Set.of("r"),
+                        Map.of(),
                         Set.of(),
-                        TransferStatistics.NONE);
+                        TransferStatistics.NONE,
+                        List.of());
         WorkerReport merged = reports.merge(List.of(EMPTY, abandoned));
         assertThat(merged.abandonedReceiving()).containsExactly("r");
         assertThat(merged.finishedReceiving()).isEmpty();
@@ -121,8 +123,10 @@ final class RankReportsTest {
                 Set.of(),
                 Set.of(),
                 Set.of(),
+                Map.of(),
                 Set.of(),
-                TransferStatistics.NONE);
+                TransferStatistics.NONE,
+                List.of());
     }
 
     @Test

@@ -166,8 +166,10 @@ final class NegativeControlsTest {
                         report.finishedReceiving(),
                         report.failedReceiving(),
                         report.abandonedReceiving(),
+                        report.failureReasons(),
                         revoked,
-                        report.statistics());
+                        report.statistics(),
+                        report.children());
             }
             return result;
         }
@@ -186,8 +188,7 @@ final class NegativeControlsTest {
                 List.of(),
                 step.sideChannelPort(),
                 step.push(),
-                step.children(),
-                step.extraSends());
+                step.children());
     }
 
     /** Abandoned reads are reported as ended; that they really end comes as a surprise. */

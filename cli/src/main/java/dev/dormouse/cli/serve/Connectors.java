@@ -60,7 +60,7 @@ final class Connectors {
                 ? new ConnectorHalves(schedulers.getFirst(), workers)
                 : new ConnectorHalves(
                         MultiConnector.scheduler(schedulers),
-                        List.of(MultiConnector.worker(workers)));
+                        List.of(MultiConnector.worker(workers, System::nanoTime)));
     }
 
     private static void open(

@@ -180,15 +180,17 @@ final class Sequence {
     /**
      * Its read ended well. The prompt's last token stays to be computed, since its logits choose
      * the first token of the output. What was cached counts as it did where the prompt was
-     * computed.
+     * computed; where it is to be computed, what was read of it counts as well.
      */
     void received() {
+        provided = computed + externalTokens;
         KvTransferParams params = connectorRequest.params();
-        if (params != null) {
+        if (isPrefill()) {
+            cachedPromptTokens = Math.min(provided, promptTokens);
+        } else if (params != null) {
             cachedPromptTokens =
                     Math.min(params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
         }
-        provided = computed + externalTokens;
         computed = Math.min(provided, length - 1);
     }
 
