@@ -6,13 +6,16 @@ import org.jspecify.annotations.Nullable;
  * What a holder said when it was asked whether it still holds a request's blocks for a reader.
  *
  * @param held whether it does, in the registration that it serves now
+ * @param expected whether it does not yet, but may when the request has ended
  * @param untilNanos until when at least, on the asking rank's clock; meaningless if not held
  * @param epoch the registration in which it holds them
  * @param instanceId the process that answered
  */
-record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) {
+record HoldAnswer(
+        boolean held, boolean expected, long untilNanos, long epoch, String instanceId) {
     private static final int MAX_BYTES = 1_024;
     private static final int MAX_KEYS = 16;
+    private static final String EXPECTED = "expected";
     private static final String SECONDS = "held_seconds";
     private static final String EPOCH = "registration_epoch";
     private static final String INSTANCE = "instance_id";
@@ -21,10 +24,13 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
      * The bytes of an answer.
      *
      * @param seconds for which the blocks are held at least; negative if they are not
+     * @param expected whether they may be when the request has ended
      */
-    static byte[] encode(double seconds, long epoch, String instanceId) {
+    static byte[] encode(double seconds, boolean expected, long epoch, String instanceId) {
         return new WireWriter()
-                .map(3)
+                .map(4)
+                .string(EXPECTED)
+                .integer(expected ? 1 : 0)
                 .string(SECONDS)
                 .float64(seconds)
                 .string(EPOCH)
@@ -43,12 +49,14 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
     static HoldAnswer decode(byte[] bytes, long askedNanos) {
         WireReader in = new WireReader("hold answer", bytes, MAX_BYTES);
         double seconds = Double.NaN;
+        boolean expected = false;
         long epoch = 0;
         String instanceId = null;
         int entries = in.mapSize("hold answer", MAX_KEYS);
         for (int i = 0; i < entries; i++) {
             String key = in.string("a key", MAX_BYTES);
             switch (key) {
+                case EXPECTED -> expected = in.integer(key, 0, 1) == 1;
                 case SECONDS -> seconds = in.float64(key);
                 case EPOCH -> epoch = in.integer(key, 0, Long.MAX_VALUE);
                 case INSTANCE -> instanceId = in.string(key, MAX_BYTES);
@@ -59,13 +67,22 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
         if (!Double.isFinite(seconds) || instanceId == null) {
             throw in.fault("it does not say who holds the blocks for how long");
         }
-        return new HoldAnswer(seconds >= 0, askedNanos + (long) (seconds * 1e9), epoch, instanceId);
+        return new HoldAnswer(
+                seconds >= 0, expected, askedNanos + (long) (seconds * 1e9), epoch, instanceId);
     }
 
     /** True if the blocks are held in the registration that {@code loaded} describes. */
     boolean confirms(RegistrationIdentity loaded) {
-        return held
-                && epoch == loaded.epoch()
+        return held && isOf(loaded);
+    }
+
+    /** True if they are, or may be when their request has ended. */
+    boolean promises(RegistrationIdentity loaded) {
+        return (held || expected) && isOf(loaded);
+    }
+
+    private boolean isOf(RegistrationIdentity loaded) {
+        return epoch == loaded.epoch()
                 && epoch == loaded.newestEpoch()
                 && instanceId.equals(loaded.instanceId());
     }

@@ -129,7 +129,7 @@ final class PullScheduler implements SchedulerConnector {
                         revoker.isComplete() ? held.ids() : held.endedEarly(),
                         desk.revocations().take(),
                         sideChannelPort(),
-                        PushStep.NONE,
+                        new PushStep(epoch, Map.of(), Set.of(), desk.cancellations().take()),
                         List.of(),
                         Map.of());
         reads.clear();
@@ -142,8 +142,14 @@ final class PullScheduler implements SchedulerConnector {
     public void onReport(WorkerReport report) {
         held.onReport(report);
         desk.revocations().done(report.revoked());
+        desk.cancellations().done(report.revoked());
         report.finishedReceiving().forEach(heartbeats::remove);
         report.abandonedReceiving().forEach(heartbeats::remove);
+    }
+
+    /** Who waits for a request may ask for it before it has ended. */
+    void expect(ConnectorRequest request) {
+        holdBook.expect(request.id());
     }
 
     @Override
@@ -153,6 +159,20 @@ final class PullScheduler implements SchedulerConnector {
         Reading reading = readings.of(request);
         readings.forget(id);
         heartbeats.remove(id);
+        HandOver handOver = handOver(request, reading, kind, blocks, computedTokens);
+        if (!handOver.holdBlocks()) {
+            holdBook.end(id);
+        }
+        return handOver;
+    }
+
+    private HandOver handOver(
+            ConnectorRequest request,
+            @Nullable Reading reading,
+            FinishKind kind,
+            int[] blocks,
+            int computedTokens) {
+        String id = request.id();
         KvTransferParams params = request.params();
         if (params == null) {
             return HandOver.NONE;

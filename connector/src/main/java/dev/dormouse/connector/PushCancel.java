@@ -2,20 +2,32 @@ package dev.dormouse.connector;
 
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A decode engine does not wait for a request any more, and wants to know when nothing can be
- * written for it: it is answered by {@link PushEnd}, and repeated until then. Between engines of
- * this product only; vLLM would die of it.
+ * written for it: {@code dormouse_push_cancel} in the shape of {@link OwnQuestion}. It goes over
+ * the side channel, which answers also if the holder sleeps or cannot reach the decode engine, and
+ * may come before the registration that it takes back.
  *
  * @param decoder the decode engine, and its request
  */
-record PushCancel(RemoteSource decoder) implements Notification {
-    static final String PREFIX = "DORMOUSE_PUSH_CANCEL:";
-
+public record PushCancel(RemoteSource decoder) implements Demand {
+    private static final String NAME = "dormouse_push_cancel";
     private static final int MAX_KEYS = 16;
     private static final int MAX_STRING_BYTES = 1_024;
     private static final int MAX_RANKS = 1_024;
+
+    @Override
+    public String id() {
+        return String.join(
+                "\n",
+                decoder.engineId(),
+                String.valueOf(decoder.instanceId()),
+                decoder.host(),
+                Integer.toString(decoder.port()),
+                decoder.requestId());
+    }
 
     byte[] encode() {
         WireWriter out = new WireWriter().map(7);
@@ -26,16 +38,20 @@ record PushCancel(RemoteSource decoder) implements Notification {
         out.string("port").integer(decoder.port());
         out.string("tp_size").integer(decoder.tpSize());
         out.string("epoch").integer(decoder.epoch());
-        return Notification.prefixed(PREFIX, out);
+        return OwnQuestion.encode(NAME, out.bytes());
     }
 
     /**
-     * Reads what follows the prefix.
+     * The cancellation, or null if the bytes are another question.
      *
-     * @throws WireException if that is something else
+     * @throws WireException if they are no question at all
      */
-    static PushCancel decode(byte[] bytes) {
-        WireReader in = new WireReader("push cancellation", bytes, 8 * MAX_STRING_BYTES);
+    static @Nullable PushCancel decode(byte[] bytes) {
+        byte[] body = OwnQuestion.body(NAME, bytes);
+        if (body == null) {
+            return null;
+        }
+        WireReader in = new WireReader("push cancellation", body, SideChannelListener.MAX_MESSAGE);
         Map<String, String> strings = new HashMap<>();
         Map<String, Long> integers = new HashMap<>();
         int entries = in.mapSize("push cancellation", MAX_KEYS);
