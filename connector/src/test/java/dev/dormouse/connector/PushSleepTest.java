@@ -276,9 +276,9 @@ final class PushSleepTest {
     @EnumSource
     void aHoldThatIsTakenBackFailsWhoWaitsForItAtOnce(Addressing addressing) {
         start(addressing);
-        assertTransfers(1);
-        p.prefill("p9", TOKENS, P_BLOCKS, 1);
         ConnectorRequest held = registerBeforeItsPromptIsComputed("p8", "d8");
+        p.prefill("p9", TOKENS, new int[] {6, 7}, 1);
+        world.tick();
         p.scheduler().revoke();
         long before = world.nanoTime();
         runUntil(() -> d.received().contains("d8") && p.sent().contains("p9"));
