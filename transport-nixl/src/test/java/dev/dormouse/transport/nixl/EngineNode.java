@@ -79,7 +79,7 @@ final class EngineNode {
                 watched(
                         NixlTransport.open(
                                 "UCX", UcxSleepDefaults.applied(Map.of(), System.getenv())));
-        boolean pushes = config.factors().isPush();
+        boolean pushes = config.factors().transferMode().equals("push");
         scheduler = pushes ? PushConnector.scheduler(config) : PullConnector.scheduler(config);
         worker =
                 pushes

@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 final class PushOverNixlTest {
     private static final int LEASE_SECONDS = 30;
     private static final int TIMEOUT_SECONDS = 30;
-    private static final int ROUNDS = 30;
+    private static final int ROUNDS = 12;
 
     private final Deque<EngineProcess> engines = new ArrayDeque<>();
     private int seed = 1;
