@@ -125,8 +125,7 @@ record Handshakes(
             long deadlineNanos,
             List<WaitingOrder> covered,
             Supplier<Handshake.Answer> conversation) {
-        return new Handshake(
-                address, nowNanos, deadlineNanos, covered, run(address, conversation));
+        return new Handshake(address, nowNanos, deadlineNanos, covered, run(address, conversation));
     }
 
     private <T> CompletableFuture<T> run(SideChannelAddress address, Supplier<T> conversation) {

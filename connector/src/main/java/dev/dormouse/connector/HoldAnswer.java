@@ -11,8 +11,7 @@ import org.jspecify.annotations.Nullable;
  * @param epoch the registration in which it holds them
  * @param instanceId the process that answered
  */
-record HoldAnswer(
-        boolean held, boolean expected, long untilNanos, long epoch, String instanceId) {
+record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, String instanceId) {
     private static final int MAX_BYTES = 1_024;
     private static final int MAX_KEYS = 16;
     private static final String EXPECTED = "expected";

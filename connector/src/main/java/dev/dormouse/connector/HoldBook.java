@@ -68,7 +68,9 @@ final class HoldBook {
         holds.put(
                 requestId,
                 new Hold(
-                        untilNanos, claimNanos, reader == null || reader.isEmpty() ? null : reader));
+                        untilNanos,
+                        claimNanos,
+                        reader == null || reader.isEmpty() ? null : reader));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */

@@ -150,8 +150,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
         Set<String> obeyed = open.engines().takeRevoked();
         obeyed.addAll(open.traffic().takeObeyed(now()));
         WorkerReport report =
-                outcomes.take(
-                        finishedSending, ledger.takeRenewed(), obeyed, statistics.take());
+                outcomes.take(finishedSending, ledger.takeRenewed(), obeyed, statistics.take());
         finishedSending.clear();
         return report;
     }

@@ -91,7 +91,9 @@ final class PushInquiries {
                 if (inquiry.cancels) {
                     inquiry.receipts.get(i).hear(DemandReply.decode(answers.get(i)), nowNanos);
                 } else {
-                    inquiry.receipts.get(i).hear(HoldAnswer.decode(answers.get(i), nowNanos), nowNanos);
+                    inquiry.receipts
+                            .get(i)
+                            .hear(HoldAnswer.decode(answers.get(i), nowNanos), nowNanos);
                 }
             } catch (WireException e) { // it is asked again
                 LOG.log(System.Logger.Level.DEBUG, "holder not understood: {0}", e.getMessage());

@@ -176,9 +176,7 @@ final class PushMatches {
     boolean isFull(PushRegistration registration) {
         return staged.size() >= MAX_STAGED
                 || stagedBytes + registration.weightBytes() > MAX_STAGED_BYTES
-                || index(registration)
-                                .getOrDefault(indexKey(registration), Set.of())
-                                .size()
+                || index(registration).getOrDefault(indexKey(registration), Set.of()).size()
                         >= MAX_ALIKE;
     }
 

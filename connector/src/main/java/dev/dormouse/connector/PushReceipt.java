@@ -110,8 +110,7 @@ final class PushReceipt {
 
     /** A rank of the holder has ended; the first word counts. */
     void advance(String agent, RankState to) {
-        ranks.computeIfPresent(
-                agent, (_, state) -> state == RankState.WAITED_FOR ? to : state);
+        ranks.computeIfPresent(agent, (_, state) -> state == RankState.WAITED_FOR ? to : state);
     }
 
     boolean all(RankState... states) {

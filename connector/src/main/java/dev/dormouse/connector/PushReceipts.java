@@ -3,7 +3,6 @@ package dev.dormouse.connector;
 import dev.dormouse.connector.PushReceipt.RankState;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;

@@ -143,9 +143,7 @@ final class PushReceiver {
         if (sent == 0 && holder.identity().instanceId() == null) { // it cannot be asked
             parts.statistics().failedTransfer();
             parts.outcomes()
-                    .failed(
-                            order,
-                            new Failure(Failure.Type.PUSH_REG_NOTIF_FAILED, NOT_TAKEN));
+                    .failed(order, new Failure(Failure.Type.PUSH_REG_NOTIF_FAILED, NOT_TAKEN));
             return OrderRules.Next.BEGUN;
         }
         spent.add(order.remote(), nowNanos);
@@ -156,7 +154,9 @@ final class PushReceiver {
         return OrderRules.Next.BEGUN;
     }
 
-    /** The holder's end, as this rank knows it: what another registration is asked of is refused. */
+    /**
+     * The holder's end, as this rank knows it: what another registration is asked of is refused.
+     */
     private static RemoteSource there(ReadOrder order, LoadedEngine holder) {
         RemoteSource remote = order.remote();
         return new RemoteSource(

@@ -52,7 +52,14 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
                     HOLDER_REQUEST_ID,
                     HOLDER_INSTANCE_ID);
     private static final List<String> INTEGERS =
-            List.of(PORT, TP_SIZE, HOLDER_PORT, HOLDER_TP_SIZE, HOLDER_PP_SIZE, EPOCH, HOLDER_EPOCH);
+            List.of(
+                    PORT,
+                    TP_SIZE,
+                    HOLDER_PORT,
+                    HOLDER_TP_SIZE,
+                    HOLDER_PP_SIZE,
+                    EPOCH,
+                    HOLDER_EPOCH);
 
     private static final int MAX_KEYS = 64;
     private static final int MAX_STRING_BYTES = 1_024;

@@ -54,10 +54,7 @@ final class PushScheduler implements SchedulerConnector {
     @Override
     public ConnectorStep step() {
         ConnectorStep step = base.step();
-        step =
-                step.with(
-                        new PushStep(
-                                base.epoch(), handOvers, cancelled, step.push().takenBack()));
+        step = step.with(new PushStep(base.epoch(), handOvers, cancelled, step.push().takenBack()));
         handOvers.clear();
         cancelled.clear();
         return step;

@@ -133,16 +133,12 @@ final class PushMatchesTest {
         }
         int[] looked = new int[2];
         for (int i = 0; i < 10; i++) {
-            assertThat(
-                            matches.sweep(
-                                    _ -> ++looked[0] > 0, _ -> ++looked[1] > 0, 1))
-                    .isEmpty();
+            assertThat(matches.sweep(_ -> ++looked[0] > 0, _ -> ++looked[1] > 0, 1)).isEmpty();
         }
         assertThat(looked[0]).isEqualTo(10 * PushMatches.SWEEP);
         for (int i = 0; i < count; i++) {
             PushRegistration late = registration("prompt-" + i + "-89abcdef", "");
-            assertMatch(
-                    matches.register(late, AGENT, 1), late, "prompt-" + i + "-01234567", 1);
+            assertMatch(matches.register(late, AGENT, 1), late, "prompt-" + i + "-01234567", 1);
             assertThat(matches.hold("cmpl-" + i + "-76543210", BLOCKS)).isNotNull();
         }
     }

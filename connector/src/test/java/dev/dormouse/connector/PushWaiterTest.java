@@ -351,8 +351,7 @@ final class PushWaiterTest {
     /** P's ranks have let go of a request of D. */
     private WorkerReport obeyed(String id) {
         PushCancel cancel =
-                new PushCancel(
-                        PushRegistrations.of(d, id, p, "", D_BLOCKS, true, world).decoder());
+                new PushCancel(PushRegistrations.of(d, id, p, "", D_BLOCKS, true, world).decoder());
         return new WorkerReport(
                 Set.of(),
                 Map.of(),

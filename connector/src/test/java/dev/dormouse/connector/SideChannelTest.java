@@ -442,7 +442,8 @@ final class SideChannelTest {
         }
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HoldAnswer.decode(PAYLOAD, 0));
-        assertThatExceptionOfType(WireException.class).isThrownBy(() -> DemandReply.decode(PAYLOAD));
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> DemandReply.decode(PAYLOAD));
         assertThat(Subscription.isAccepted(PAYLOAD)).isFalse();
     }
 
