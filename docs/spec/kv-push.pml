@@ -34,7 +34,7 @@ bool serving = true;    /* false from the withdrawal of its payloads to the next
 bool mapped = true;
 byte pages = 1;         /* which ones are mapped */
 byte sleeps = SLEEPS;
-byte owner;             /* the request that has the block, from 1; 0: another prompt may stand there */
+byte owner;             /* the request that has the block, from 1; 0: it may be another prompt's */
 byte started;           /* requests so far */
 
 #define NEW 0           /* not registered: ordered, or waiting for P to be loaded */

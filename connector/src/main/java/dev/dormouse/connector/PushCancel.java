@@ -10,10 +10,12 @@ import org.jspecify.annotations.Nullable;
  * the side channel, which answers also if the holder sleeps or cannot reach the decode engine, and
  * may come before the registration that it takes back.
  *
- * @param decoder the decode engine, and its request
+ * @param decoder the decode engine, and its request; the end of its lease tells one registration of
+ *     a request from another
  */
 public record PushCancel(RemoteSource decoder) implements Demand {
     private static final String NAME = "dormouse_push_cancel";
+    private static final String LEASE = "lease_deadline";
     private static final int MAX_KEYS = 16;
     private static final int MAX_STRING_BYTES = 1_024;
     private static final int MAX_RANKS = 1_024;
@@ -26,11 +28,12 @@ public record PushCancel(RemoteSource decoder) implements Demand {
                 String.valueOf(decoder.instanceId()),
                 decoder.host(),
                 Integer.toString(decoder.port()),
-                decoder.requestId());
+                decoder.requestId(),
+                Double.toString(decoder.lease().deadlineSeconds()));
     }
 
     byte[] encode() {
-        WireWriter out = new WireWriter().map(7);
+        WireWriter out = new WireWriter().map(8);
         out.string("request_id").string(decoder.requestId());
         out.string("engine_id").string(decoder.engineId());
         out.string("instance_id").string(String.valueOf(decoder.instanceId()));
@@ -38,6 +41,7 @@ public record PushCancel(RemoteSource decoder) implements Demand {
         out.string("port").integer(decoder.port());
         out.string("tp_size").integer(decoder.tpSize());
         out.string("epoch").integer(decoder.epoch());
+        out.string(LEASE).float64(decoder.lease().deadlineSeconds());
         return OwnQuestion.encode(NAME, out.bytes());
     }
 
@@ -54,6 +58,7 @@ public record PushCancel(RemoteSource decoder) implements Demand {
         WireReader in = new WireReader("push cancellation", body, SideChannelListener.MAX_MESSAGE);
         Map<String, String> strings = new HashMap<>();
         Map<String, Long> integers = new HashMap<>();
+        double deadline = Double.NaN;
         int entries = in.mapSize("push cancellation", MAX_KEYS);
         for (int i = 0; i < entries; i++) {
             String key = in.string("a key", MAX_STRING_BYTES);
@@ -63,6 +68,7 @@ public record PushCancel(RemoteSource decoder) implements Demand {
                 case "port" -> integers.put(key, in.integer(key, 1, 65_535));
                 case "tp_size" -> integers.put(key, in.integer(key, 1, MAX_RANKS));
                 case "epoch" -> integers.put(key, in.integer(key, 0, Long.MAX_VALUE));
+                case LEASE -> deadline = in.float64(key);
                 default -> in.skip("an unknown key");
             }
         }
@@ -84,6 +90,7 @@ public record PushCancel(RemoteSource decoder) implements Demand {
                         port,
                         integers.getOrDefault("tp_size", 1L).intValue(),
                         1,
-                        integers.getOrDefault("epoch", 0L)));
+                        integers.getOrDefault("epoch", 0L),
+                        new RemoteLease(deadline, 0)));
     }
 }

@@ -375,14 +375,27 @@ final class PushHolderTest {
 
     /** D takes a registration back, now or once more; true if P has let go of it. */
     private boolean takesBack(String id, String holderRequest) {
-        byte[] cancel =
-                new PushCancel(registration(id, holderRequest, D_BLOCKS).decoder()).encode();
+        RemoteSource decoder = registration(id, holderRequest, D_BLOCKS).decoder();
+        byte[] cancel = new PushCancel(withoutLease(decoder)).encode();
         try (SideChannel.Conversation conversation =
                 world.sideChannels().dial(p.address(), Duration.ofSeconds(5))) {
             return DemandReply.decode(conversation.ask(cancel).body()).done();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** Time goes on, but it is the same registration. */
+    private static RemoteSource withoutLease(RemoteSource decoder) {
+        return new RemoteSource(
+                decoder.engineId(),
+                decoder.instanceId(),
+                decoder.requestId(),
+                decoder.host(),
+                decoder.port(),
+                1,
+                1,
+                decoder.epoch());
     }
 
     private byte[] likeVllm(String id) {

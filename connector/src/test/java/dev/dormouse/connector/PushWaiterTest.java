@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -29,6 +30,7 @@ final class PushWaiterTest {
     private final ModelWorld world = new ModelWorld();
     private final ModelEngine p = world.start(world.pushConfig("P"));
     private final ModelEngine d = world.start(world.pushConfig("D"), AHEAD);
+    private final Set<String> cancelled = new HashSet<>();
     private @Nullable RemotePeer fromP;
     private int requests;
 
@@ -107,7 +109,7 @@ final class PushWaiterTest {
             ticks(5);
         }
         assertThat(d.received()).isEmpty();
-        p.scheduler().onReport(obeyed("d1"));
+        p.scheduler().onReport(obeyed());
         ticks(2_000);
         assertThat(d.received()).containsExactly("d1");
         assertThat(d.failed()).containsExactly("d1");
@@ -348,17 +350,15 @@ final class PushWaiterTest {
         return new WorkerReport(Set.of(id), Set.of(), Set.of(), TransferStatistics.NONE);
     }
 
-    /** P's ranks have let go of a request of D. */
-    private WorkerReport obeyed(String id) {
-        PushCancel cancel =
-                new PushCancel(PushRegistrations.of(d, id, p, "", D_BLOCKS, true, world).decoder());
+    /** P's ranks have let go of what was taken back. */
+    private WorkerReport obeyed() {
         return new WorkerReport(
                 Set.of(),
                 Map.of(),
                 Set.of(),
                 Set.of(),
                 Set.of(),
-                Set.of(cancel.id()),
+                cancelled,
                 TransferStatistics.NONE);
     }
 
@@ -390,9 +390,9 @@ final class PushWaiterTest {
     /** The requests that P was asked to leave, since the last time. */
     private List<String> takenBack() {
         ticks(5);
-        return p.scheduler().step().push().takenBack().stream()
-                .map(cancel -> cancel.decoder().requestId())
-                .toList();
+        List<PushCancel> cancels = p.scheduler().step().push().takenBack();
+        cancels.forEach(cancel -> cancelled.add(cancel.id()));
+        return cancels.stream().map(cancel -> cancel.decoder().requestId()).toList();
     }
 
     /** What P was told since the last time. */

@@ -84,6 +84,21 @@ final class WireMessagesTest {
         }
     }
 
+    /** A word about the first must not count for the second. */
+    @Test
+    void registrationsOfOneRequestAreTakenBackOneByOne() {
+        PushCancel first = new PushCancel(waitingUntil(3));
+        assertThat(PushCancel.decode(first.encode()))
+                .extracting(PushCancel::id)
+                .isEqualTo(first.id());
+        assertThat(new PushCancel(waitingUntil(4)).id()).isNotEqualTo(first.id());
+    }
+
+    private static RemoteSource waitingUntil(double seconds) {
+        return new RemoteSource(
+                "de", "i", "d1", "h", 5600, 2, 1, 7, new RemoteLease(seconds, 480));
+    }
+
     @Test
     void aProcessHasEndedWhenItSaysSoOrAnotherOfItsEngineAnswers() {
         assertThat(new DemandReply("P", "pi", true).ends("P", "pi")).isTrue();
