@@ -95,8 +95,7 @@ final class WireMessagesTest {
     }
 
     private static RemoteSource waitingUntil(double seconds) {
-        return new RemoteSource(
-                "de", "i", "d1", "h", 5600, 2, 1, 7, new RemoteLease(seconds, 480));
+        return new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7, new RemoteLease(seconds, 480));
     }
 
     @Test
