@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
@@ -66,6 +67,24 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
             HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
             claim(conversation, claims, answers);
             return answers.answers().holds();
+        } catch (IOException e) {
+            throw failure(address, limit, e);
+        }
+    }
+
+    /**
+     * Asks a peer of our own kind questions of this product's. Waits.
+     *
+     * @return its answers, in order
+     * @throws ConnectorException if they do not come in time
+     */
+    List<byte[]> askAll(SideChannelAddress address, List<byte[]> questions, Duration limit) {
+        try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
+            List<byte[]> answers = new ArrayList<>();
+            for (byte[] question : questions) {
+                answers.add(conversation.ask(question).body());
+            }
+            return answers;
         } catch (IOException e) {
             throw failure(address, limit, e);
         }

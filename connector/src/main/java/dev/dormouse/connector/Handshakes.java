@@ -107,13 +107,29 @@ record Handshakes(
                                 null, client.claim(address, claims, left(deadlineNanos))));
     }
 
+    /**
+     * Asks a peer of our own kind this product's own questions.
+     *
+     * @return the answers, in order
+     * @throws RejectedExecutionException if too much is under way
+     */
+    CompletableFuture<List<byte[]>> ask(
+            SideChannelAddress address, List<byte[]> questions, long nowNanos) {
+        long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
+        return run(address, () -> client.askAll(address, questions, left(deadlineNanos)));
+    }
+
     private Handshake start(
             SideChannelAddress address,
             long nowNanos,
             long deadlineNanos,
             List<WaitingOrder> covered,
             Supplier<Handshake.Answer> conversation) {
-        CompletableFuture<Handshake.Answer> answer = new CompletableFuture<>();
+        return new Handshake(address, nowNanos, deadlineNanos, covered, run(address, conversation));
+    }
+
+    private <T> CompletableFuture<T> run(SideChannelAddress address, Supplier<T> conversation) {
+        CompletableFuture<T> answer = new CompletableFuture<>();
         threads.execute(
                 address,
                 () -> {
@@ -123,7 +139,7 @@ record Handshakes(
                         answer.completeExceptionally(e);
                     }
                 });
-        return new Handshake(address, nowNanos, deadlineNanos, covered, answer);
+        return answer;
     }
 
     /** The oldest reads from ranks of this size, as many as one conversation bears. */

@@ -30,6 +30,10 @@ final class HoldBook {
     private final String instanceId;
     private final LongSupplier nanoClock;
     private final Map<String, Hold> holds = new HashMap<>();
+
+    /** Requests that will be held if they end well, and who has claimed them already, or "". */
+    private final Map<String, String> expected = new HashMap<>();
+
     private long epoch;
 
     /** Empty; {@code nanoClock} is the scheduler's. */
@@ -41,7 +45,13 @@ final class HoldBook {
     /** From now on, nothing is held that was held before; what comes is held in {@code epoch}. */
     synchronized void begin(long newEpoch) {
         holds.clear();
+        expected.clear();
         epoch = newEpoch;
+    }
+
+    /** A request may be claimed from now on, although it has not ended. */
+    synchronized void expect(String requestId) {
+        expected.putIfAbsent(requestId, "");
     }
 
     synchronized void hold(String requestId, long untilNanos) {
@@ -54,7 +64,13 @@ final class HoldBook {
      * @param claimNanos how long it stays at most once a reader has claimed it
      */
     synchronized void hold(String requestId, long untilNanos, long claimNanos) {
-        holds.put(requestId, new Hold(untilNanos, claimNanos, null));
+        String reader = expected.remove(requestId);
+        holds.put(
+                requestId,
+                new Hold(
+                        untilNanos,
+                        claimNanos,
+                        reader == null || reader.isEmpty() ? null : reader));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */
@@ -69,6 +85,7 @@ final class HoldBook {
 
     synchronized void end(String requestId) {
         holds.remove(requestId);
+        expected.remove(requestId);
     }
 
     /**
@@ -86,7 +103,7 @@ final class HoldBook {
         return true;
     }
 
-    /** The answer to a claim: the blocks are held for its reader, or not. */
+    /** The answer to a claim: the blocks are held for its reader, will be, or not. */
     synchronized byte[] answer(HoldQuestion claim) {
         long nowNanos = nanoClock.getAsLong();
         Hold hold =
@@ -100,6 +117,10 @@ final class HoldBook {
                 hold == null || !hold.isFor(claim.reader())
                         ? -1
                         : Math.max(0, (hold.untilNanos() - nowNanos) / 1e9);
-        return HoldAnswer.encode(seconds, epoch, instanceId);
+        String first =
+                expected.computeIfPresent(
+                        claim.requestId(),
+                        (_, reader) -> reader.isEmpty() ? claim.reader() : reader);
+        return HoldAnswer.encode(seconds, claim.reader().equals(first), epoch, instanceId);
     }
 }

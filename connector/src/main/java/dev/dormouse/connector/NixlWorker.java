@@ -119,6 +119,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
         ledger.take(step, nowNanos, finishedSending, open.traffic()::isSending);
         open.engines().reachableAt(step.sideChannelPort());
         step.revocations().forEach(open.engines()::revoke);
+        step.push().takenBack().forEach(open.traffic()::take);
         if (!released) {
             open.traffic().start(step, nowNanos);
         }
@@ -146,12 +147,10 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     public WorkerReport poll() {
         Open open = required();
         progress(open);
+        Set<String> obeyed = open.engines().takeRevoked();
+        obeyed.addAll(open.traffic().takeObeyed(now()));
         WorkerReport report =
-                outcomes.take(
-                        finishedSending,
-                        ledger.takeRenewed(),
-                        open.engines().takeRevoked(),
-                        statistics.take());
+                outcomes.take(finishedSending, ledger.takeRenewed(), obeyed, statistics.take());
         finishedSending.clear();
         return report;
     }

@@ -14,7 +14,6 @@ sealed interface Notification
                 Notification.Renewal,
                 Notification.Malformed,
                 PushRegistration,
-                PushCancel,
                 PushEnd {
     /** More than any message of a sane peer. */
     int MAX_BYTES = 1 << 20;
@@ -81,8 +80,6 @@ sealed interface Notification
         try {
             if (startsWith(bytes, PushRegistration.PREFIX)) {
                 return PushRegistration.decode(after(PushRegistration.PREFIX, bytes));
-            } else if (startsWith(bytes, PushCancel.PREFIX)) {
-                return PushCancel.decode(after(PushCancel.PREFIX, bytes));
             } else if (startsWith(bytes, PushEnd.PREFIX)) {
                 return PushEnd.decode(after(PushEnd.PREFIX, bytes));
             }

@@ -16,6 +16,9 @@ interface OrderRules {
         /** The loaded peer must say that it holds the request for this engine. */
         Next CLAIM = new Claim();
 
+        /** Somebody else must do something first. */
+        Next WAIT = new Wait();
+
         /** See {@link #BEGUN}. */
         record Begun() implements Next {}
 
@@ -24,6 +27,9 @@ interface OrderRules {
 
         /** See {@link #CLAIM}. */
         record Claim() implements Next {}
+
+        /** See {@link #WAIT}. */
+        record Wait() implements Next {}
 
         /** The order must not be carried out. */
         record Refuse(String reason) implements Next {}

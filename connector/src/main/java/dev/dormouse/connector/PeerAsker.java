@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -75,6 +76,16 @@ final class PeerAsker {
             engine.handshake = handshakes.claim(source.address(), size, engine.waiting, nowNanos);
         } catch (RejectedExecutionException e) {
             failWaiting(engine, size, e);
+        }
+    }
+
+    /** Asks this product's own questions; they are answered in order, or not at all. */
+    CompletableFuture<List<byte[]>> ask(
+            SideChannelAddress address, List<byte[]> questions, long nowNanos) {
+        try {
+            return handshakes.ask(address, questions, nowNanos);
+        } catch (RejectedExecutionException e) {
+            return CompletableFuture.failedFuture(e);
         }
     }
 

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.LongSupplier;
@@ -23,6 +24,7 @@ final class PullScheduler implements SchedulerConnector {
     private final AutoCloseable ownedThreads;
     private final LongSupplier nanoClock;
     private final HeartbeatSchedule heartbeats;
+    private final HoldBook holdBook;
     private final SideChannelDesk desk;
     private final Publication publication;
     private final Revoker revoker;
@@ -44,7 +46,7 @@ final class PullScheduler implements SchedulerConnector {
         this.ownedThreads = ownedThreads;
         this.nanoClock = surroundings.nanoClock();
         this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
-        HoldBook holdBook = new HoldBook(config.instanceId(), nanoClock);
+        this.holdBook = new HoldBook(config.instanceId(), nanoClock);
         this.desk =
                 new SideChannelDesk(config.engineId(), config.instanceId(), nanoClock, holdBook);
         this.publication = new Publication(config, surroundings, desk, holdBook);
@@ -120,7 +122,10 @@ final class PullScheduler implements SchedulerConnector {
                         revoker.isComplete() ? held.ids() : held.endedEarly(),
                         desk.revocations().take(),
                         sideChannelPort(),
-                        PushStep.NONE,
+                        new PushStep(
+                                publication.epoch(),
+                                Map.of(),
+                                Set.of(), desk.cancellations().take()),
                         List.of());
         reads.clear();
         inBatch.clear();
@@ -132,8 +137,14 @@ final class PullScheduler implements SchedulerConnector {
     public void onReport(WorkerReport report) {
         held.onReport(report);
         desk.revocations().done(report.revoked());
+        desk.cancellations().done(report.revoked());
         report.finishedReceiving().forEach(heartbeats::remove);
         report.abandonedReceiving().forEach(heartbeats::remove);
+    }
+
+    /** Who waits for a request may ask for it before it has ended. */
+    void expect(ConnectorRequest request) {
+        holdBook.expect(request.id());
     }
 
     @Override
@@ -143,6 +154,20 @@ final class PullScheduler implements SchedulerConnector {
         Reading reading = readings.of(request);
         readings.forget(id);
         heartbeats.remove(id);
+        HandOver handOver = handOver(request, reading, kind, blocks, computedTokens);
+        if (!handOver.holdBlocks()) {
+            holdBook.end(id);
+        }
+        return handOver;
+    }
+
+    private HandOver handOver(
+            ConnectorRequest request,
+            @Nullable Reading reading,
+            FinishKind kind,
+            int[] blocks,
+            int computedTokens) {
+        String id = request.id();
         KvTransferParams params = request.params();
         if (params == null) {
             return HandOver.NONE;

@@ -55,7 +55,7 @@ final class PullWorker extends NixlWorker {
                 case Notification.Renewal renewal -> ledger.renew(renewal, nowNanos);
                 case Notification.Completion completion ->
                         ledger.complete(completion, agentName, finishedSending);
-                case PushRegistration _, PushCancel _, PushEnd _, Notification.Malformed _ ->
+                case PushRegistration _, PushEnd _, Notification.Malformed _ ->
                         statistics.malformedNotification();
             }
         }

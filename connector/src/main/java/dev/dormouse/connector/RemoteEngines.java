@@ -10,6 +10,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -127,11 +128,12 @@ final class RemoteEngines {
         }
     }
 
-    /** Tells a peer something, if it is loaded; otherwise it is asked, for the next time. */
-    void tell(RemoteSource peer, byte[] message, long nowNanos) {
-        if (!tellLoaded(peer, message, nowNanos)) {
-            expect(peer, nowNanos);
-        }
+    /**
+     * Asks a side channel this product's own questions; they are answered in order, or not at all.
+     */
+    CompletableFuture<List<byte[]>> ask(
+            SideChannelAddress address, List<byte[]> questions, long nowNanos) {
+        return asker.ask(address, questions, nowNanos);
     }
 
     /**
@@ -279,6 +281,7 @@ final class RemoteEngines {
             case OrderRules.Next.Begun _ -> engine.waiting.remove(read);
             case OrderRules.Next.Ask _ -> askFor(engine, read, nowNanos);
             case OrderRules.Next.Claim _ -> asker.claim(engine, nowNanos);
+            case OrderRules.Next.Wait _ -> {}
             case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal.reason());
         }
     }

@@ -20,8 +20,9 @@ import java.util.Set;
  *     blocks: they appear in {@code finishedReceiving} once none can
  * @param failureReasons why reads of {@code failedReceiving} and {@code abandonedReceiving} failed,
  *     for their clients; may lack some
- * @param revoked {@linkplain Revocation#id() revocations} that are obeyed: nothing reads or will
- *     read through what they name
+ * @param revoked {@linkplain Revocation#id() revocations} and {@linkplain PushCancel#id()
+ *     cancellations of pushes} that are obeyed: nothing reads or will read through what they name,
+ *     or writes for whom they name
  * @param statistics counts and samples since the last report
  * @param children of an engine with several connectors, their reports; otherwise empty
  */

@@ -339,7 +339,7 @@ final class SideChannelTest {
 
     @Test
     void damagedHoldAnswersAreRefused() {
-        byte[] good = HoldAnswer.encode(3, 5, "i");
+        byte[] good = HoldAnswer.encode(3, false, 5, "i");
         Seeded.forAll(
                 300,
                 random -> {
@@ -383,13 +383,13 @@ final class SideChannelTest {
         assertThat(desk.revocations().take()).containsExactly(revocation);
         assertThat(revoke(revocation).done()).isFalse();
         desk.revocations().done(Set.of(revocation.id()));
-        assertThat(revoke(revocation)).isEqualTo(new Revocation.Reply("P", "i", true));
+        assertThat(revoke(revocation)).isEqualTo(new DemandReply("P", "i", true));
         assertThat(revoke(new Revocation("P", "pi", 5, 100)).done()).isFalse();
     }
 
-    private Revocation.Reply revoke(Revocation revocation) throws IOException {
+    private DemandReply revoke(Revocation revocation) throws IOException {
         try (SideChannel.Conversation conversation = client.dial(address, LIMIT)) {
-            return Revocation.reply(conversation.ask(revocation.encode()).body());
+            return DemandReply.decode(conversation.ask(revocation.encode()).body());
         }
     }
 
@@ -399,7 +399,7 @@ final class SideChannelTest {
             new Subscription(READER, 7).encode(),
             Subscription.answer(true),
             new Revocation("P", "pi", 7, 1).encode(),
-            Revocation.answer("P", "i", true)
+            new DemandReply("P", "i", true).encode()
         };
         Seeded.forAll(
                 1_000,
@@ -416,7 +416,7 @@ final class SideChannelTest {
                             case 0 -> Subscription.decode(bytes);
                             case 1 -> Subscription.isAccepted(bytes);
                             case 2 -> Revocation.decode(bytes);
-                            default -> Revocation.reply(bytes);
+                            default -> DemandReply.decode(bytes);
                         }
                     } catch (WireException e) {
                         assertThat(e).hasMessageStartingWith("decode ");
@@ -442,7 +442,8 @@ final class SideChannelTest {
         }
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HoldAnswer.decode(PAYLOAD, 0));
-        assertThatExceptionOfType(WireException.class).isThrownBy(() -> Revocation.reply(PAYLOAD));
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> DemandReply.decode(PAYLOAD));
         assertThat(Subscription.isAccepted(PAYLOAD)).isFalse();
     }
 

@@ -9,10 +9,10 @@ import org.junit.jupiter.api.Test;
 
 /** The side channel's threads put demands in, the engine's takes them out and reports the end. */
 @Param(name = "round", gen = IntGen.class, conf = "1:2")
-public final class RevocationInboxLinearizabilityTest {
+public final class DemandInboxLinearizabilityTest {
     private static final String ENGINE = "the engine's thread";
 
-    private final RevocationInbox inbox = new RevocationInbox();
+    private final DemandInbox<Revocation> inbox = new DemandInbox<>();
 
     @Operation
     public boolean isDone(@Param(name = "round") int round) {

@@ -8,31 +8,33 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What peers have revoked, on its way from the side channel to the ranks, and how far the ranks are
- * with it. Shared by the side channel's threads and the engine's.
+ * What peers demand, on its way from the side channel to the ranks, and how far the ranks are with
+ * it. Shared by the side channel's threads and the engine's.
+ *
+ * @param <D> the kind of demand
  */
-final class RevocationInbox {
-    /** Peers that shut down at once; who demands more waits. */
+final class DemandInbox<D extends Demand> {
+    /** Of peers that shut down at once; who demands more waits. */
     static final int MAX_REMEMBERED = 1_024;
 
     /** Whether all ranks have obeyed, in the order in which peers demanded. */
     private final Map<String, Boolean> obeyed = new LinkedHashMap<>();
 
-    private final List<Revocation> fresh = new ArrayList<>();
+    private final List<D> fresh = new ArrayList<>();
 
     /** Takes a peer's demand, which may have been made before; true once the ranks obeyed it. */
-    synchronized boolean isDone(Revocation revocation) {
-        Boolean known = obeyed.get(revocation.id());
+    synchronized boolean isDone(D demand) {
+        Boolean known = obeyed.get(demand.id());
         if (known == null && makeRoom()) {
-            obeyed.put(revocation.id(), false);
-            fresh.add(revocation);
+            obeyed.put(demand.id(), false);
+            fresh.add(demand);
         }
         return known != null && known;
     }
 
     /** The demands that the ranks do not know yet. */
-    synchronized List<Revocation> take() {
-        List<Revocation> taken = List.copyOf(fresh);
+    synchronized List<D> take() {
+        List<D> taken = List.copyOf(fresh);
         fresh.clear();
         return taken;
     }
