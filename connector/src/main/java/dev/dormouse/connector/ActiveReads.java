@@ -92,9 +92,10 @@ final class ActiveReads {
 
     /** A read has failed, and nothing touches its blocks any more. */
     private void failed(ActiveTransfer<ReadOrder> read, Failure failure) {
-        statistics.failedTransfer();
         if (read.isLate()) {
-            statistics.expiredRequest();
+            statistics.lateTransfer();
+        } else {
+            statistics.failedTransfer();
         }
         if (read.wasAbandoned()) {
             outcomes.letGo(read.order());

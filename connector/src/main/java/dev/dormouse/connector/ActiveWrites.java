@@ -93,7 +93,11 @@ final class ActiveWrites {
                 if (failure == null) {
                     ends.done(write.order(), nowNanos);
                 } else {
-                    parts.statistics().failedTransfer();
+                    if (write.isLate()) {
+                        parts.statistics().lateTransfer();
+                    } else {
+                        parts.statistics().failedTransfer();
+                    }
                     ends.failed(write.order(), failure, nowNanos);
                 }
             } else if (failure != null && write.abandon()) {

@@ -31,6 +31,9 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     private boolean released;
     private boolean closed;
 
+    /** Messages that the transport had dropped when it was last asked. */
+    private long rejectedMessages;
+
     /** What exists once the KV cache is registered. */
     private record Open(LocalCache local, RemoteEngines engines, Traffic traffic) {}
 
@@ -286,6 +289,19 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
             statistics.failedNotification();
             LOG.log(System.Logger.Level.WARNING, "could not take messages: {0}", e.getMessage());
             return List.of();
+        } finally {
+            countRejected(transport.rejectedMessages());
+        }
+    }
+
+    private void countRejected(long rejected) {
+        if (rejected > rejectedMessages) {
+            statistics.malformedNotifications(rejected - rejectedMessages);
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "the transport dropped messages: count={0}",
+                    rejected - rejectedMessages);
+            rejectedMessages = rejected;
         }
     }
 

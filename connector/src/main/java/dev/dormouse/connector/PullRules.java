@@ -14,20 +14,17 @@ final class PullRules implements OrderRules {
     private final PeerMessenger messenger;
     private final ActiveReads reads;
     private final ReadOutcomes outcomes;
-    private final StatisticsRecorder statistics;
     private final SpentHandOvers spent;
 
     PullRules(
             ConnectorConfig config,
             PeerMessenger messenger,
             ActiveReads reads,
-            ReadOutcomes outcomes,
-            StatisticsRecorder statistics) {
+            ReadOutcomes outcomes) {
         this.config = config;
         this.messenger = messenger;
         this.reads = reads;
         this.outcomes = outcomes;
-        this.statistics = statistics;
         this.spent = new SpentHandOvers(config.longestHold().toNanos(), MAX_SPENT);
     }
 
@@ -78,12 +75,12 @@ final class PullRules implements OrderRules {
             reads.start(order, source, nowNanos, deadlineNanos);
             return Next.BEGUN;
         }
-        statistics.expiredRequest();
         HoldAnswer hold = waiting.hold();
-        return new Next.Refuse(
-                hold == null || hold.held()
-                        ? "the peer may not hold the blocks any more: the lease is over"
-                        : "the peer does not hold the blocks for this engine: they are freed, or"
+        return hold == null || hold.held()
+                ? new Next.Refuse(
+                        "the peer may not hold the blocks any more: the lease is over", true)
+                : new Next.Refuse(
+                        "the peer does not hold the blocks for this engine: they are freed, or"
                                 + " another engine reads them");
     }
 

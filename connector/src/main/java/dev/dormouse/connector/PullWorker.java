@@ -35,8 +35,7 @@ final class PullWorker extends NixlWorker {
                         parts.config(),
                         parts.messenger(),
                         reads,
-                        parts.outcomes(),
-                        parts.statistics());
+                        parts.outcomes());
         return new Reading(
                 rules, reads, parts.ledger(), parts.finishedSending(), parts.statistics());
     }

@@ -167,7 +167,7 @@ final class PushSender implements ActiveWrites.Ends {
                         parts.config(),
                         nowNanos);
         if (nowNanos - deadlineNanos >= 0) {
-            return new OrderRules.Next.Refuse("the engine may not wait for it any more");
+            return new OrderRules.Next.Refuse("the engine may not wait for it any more", true);
         }
         writes.start(order, target, nowNanos, deadlineNanos);
         return OrderRules.Next.BEGUN;

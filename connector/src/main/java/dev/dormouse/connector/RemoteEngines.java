@@ -259,7 +259,11 @@ final class RemoteEngines {
                 continue;
             }
             if (nowNanos - read.orderedNanos() >= patienceNanos) {
-                ends.refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
+                ends.refuse(
+                        engine,
+                        read,
+                        new OrderRules.Next.Refuse(
+                                "it waited for " + Duration.ofNanos(patienceNanos)));
             } else if (engine.fetched == null) {
                 judge(engine, read, nowNanos);
             }
@@ -279,7 +283,7 @@ final class RemoteEngines {
             case OrderRules.Next.Begun _ -> engine.waiting.remove(read);
             case OrderRules.Next.Ask _ -> askFor(engine, read, nowNanos);
             case OrderRules.Next.Claim _ -> asker.claim(engine, nowNanos);
-            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal.reason());
+            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal);
         }
     }
 
@@ -288,7 +292,10 @@ final class RemoteEngines {
         warnOnceOfMissingEpoch(remote);
         if (engine.handshake == null) {
             if (engine.mustBackOff(remote, nowNanos)) {
-                ends.refuse(engine, read, "the peer was lost just before; backing off");
+                ends.refuse(
+                        engine,
+                        read,
+                        new OrderRules.Next.Refuse("the peer was lost just before; backing off"));
             } else {
                 asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
             }

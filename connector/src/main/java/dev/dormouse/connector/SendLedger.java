@@ -116,7 +116,7 @@ final class SendLedger {
                 each.remove();
                 renewed.remove(lease.getKey());
                 Set<String> seen = readers.remove(lease.getKey());
-                statistics.expiredRequest();
+                statistics.expiredLease();
                 finished.add(lease.getKey());
                 LOG.log(
                         System.Logger.Level.WARNING,

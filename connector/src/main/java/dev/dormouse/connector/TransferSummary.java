@@ -39,10 +39,7 @@ public final class TransferSummary {
         put("Avg number of descriptors", ratio(descriptors, samples.size()), 1);
         figures.put(
                 "Num failed transfers",
-                Long.toString(
-                        interval.failedTransfers()
-                                + interval.failedHandshakes()
-                                + interval.failedNotifications()));
+                Long.toString(interval.failures()));
         figures.put("Num KV expired reqs", Long.toString(interval.expiredRequests()));
         figures.put("Num notifs after expiry", Long.toString(interval.notificationsAfterExpiry()));
     }
