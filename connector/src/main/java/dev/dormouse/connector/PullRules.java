@@ -58,8 +58,22 @@ final class PullRules implements OrderRules {
         return switch (OrderVerdict.of(waiting, peer, usable)) {
             case READ -> startInTime(waiting, peer, Objects.requireNonNull(usable), nowNanos);
             case STALE -> OrderVerdict.refusal(waiting, peer, usable);
-            case ASK -> Next.ASK;
+            case ASK ->
+                    usable != null && waiting.needsClaim() && canClaimInstead(remote, usable)
+                            ? Next.CLAIM
+                            : Next.ASK;
         };
+    }
+
+    /**
+     * A request that does not tell which registration it means, because a router dropped the keys,
+     * needs no handshake with a peer of our own kind that is loaded: whether that holds the request
+     * in this registration, it says of a claim.
+     */
+    private static boolean canClaimInstead(RemoteSource remote, LoadedEngine loaded) {
+        return loaded.identity().instanceId() != null
+                && loaded.identity().reaches(remote)
+                && (remote.instanceId() == null || remote.epoch() == 0);
     }
 
     /** Starts the read if its blocks are held for this engine, and for long enough. */
