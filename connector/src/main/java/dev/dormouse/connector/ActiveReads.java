@@ -120,8 +120,11 @@ final class ActiveReads {
 
     /** What each of the holder's ranks is told once the read is over there. */
     private static byte[] completion(ActiveTransfer<ReadOrder> read) {
+        LoadedEngine holder = read.peer();
         return new Notification.Completion(
-                        read.order().remote().requestId(), read.peer().mapping().consumers())
+                        read.order().remote().requestId(),
+                        holder.mapping().consumers(),
+                        holder.identity().instanceId() != null) // else it was not claimed
                 .encode();
     }
 

@@ -153,6 +153,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
                 outcomes.take(
                         finishedSending,
                         ledger.takeRenewed(),
+                        ledger.takeReadUnclaimed(),
                         open.engines().takeRevoked(),
                         statistics.take());
         finishedSending.clear();

@@ -48,7 +48,8 @@ final class PullRules implements OrderRules {
             }
             spent.add(remote, nowNanos);
             Notification.Completion notNeeded =
-                    new Notification.Completion(remote.requestId(), usable.mapping().consumers());
+                    new Notification.Completion(
+                            remote.requestId(), usable.mapping().consumers(), hold != null);
             if (!messenger.sendToAll(peer, usable, notNeeded.encode(), nowNanos)) {
                 outcomes.untold(order, "not all ranks took the message");
             }

@@ -62,7 +62,7 @@ final class PushReceiver {
                     "these parameters were used before: the blocks may be gone");
         }
         if (order.isNotice() && usable != null && usable.identity().reaches(holder)) {
-            notNeeded(order, peer, usable, nowNanos);
+            notNeeded(waiting, peer, usable, nowNanos);
             return OrderRules.Next.BEGUN;
         }
         return switch (OrderVerdict.ofPush(waiting, peer, usable)) {
@@ -73,12 +73,17 @@ final class PushReceiver {
     }
 
     /** A holder of our kind may free its blocks at once; vLLM's has no such message. */
-    private void notNeeded(ReadOrder order, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
+    private void notNeeded(
+            WaitingOrder waiting, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
+        ReadOrder order = (ReadOrder) waiting.order();
+        HoldAnswer hold = waiting.hold();
         spent.add(order.remote(), nowNanos);
         if (holder.identity().instanceId() != null) {
             Notification.Completion message =
                     new Notification.Completion(
-                            order.remote().requestId(), holder.mapping().consumers());
+                            order.remote().requestId(),
+                            holder.mapping().consumers(),
+                            hold != null && hold.held());
             parts.messenger().send(peer, holder, message.encode(), nowNanos);
         }
         parts.outcomes().done(order);

@@ -83,6 +83,7 @@ final class MultiConnectorReportTest {
         return new WorkerReport(
                 Set.of("sent" + suffix),
                 Map.of("held" + suffix, 5.0),
+                Set.of(),
                 Set.of("bad" + suffix),
                 Set.of("bad" + suffix),
                 Set.of("stuck" + suffix),

@@ -81,10 +81,40 @@ final class RankReportsTest {
         return new WorkerReport(
                 Set.of(),
                 Map.of(),
+                Set.of(),
                 Set.of("r"),
                 Set.of("r"),
                 Set.of(),
                 Map.of("r", reason),
+                Set.of(),
+                TransferStatistics.NONE,
+                List.of());
+    }
+
+    @Test
+    void whatWasReadUnclaimedComesOutOnceAllRanksSaySoAndNotAfterItWasSent() {
+        RankReports reports = new RankReports(2);
+        WorkerReport read = readUnclaimed("s");
+        assertThat(read.isEmpty()).isFalse();
+        assertThat(reports.merge(List.of(read, EMPTY)).readUnclaimed()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, read)).readUnclaimed()).containsExactly("s");
+        assertThat(reports.merge(List.of(read, EMPTY)).readUnclaimed()).isEmpty();
+        WorkerReport sent = report(Set.of("s"), Set.of(), Set.of());
+        assertThat(reports.merge(List.of(sent, sent)).readUnclaimed()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, read)).readUnclaimed())
+                .as("another request of that id")
+                .isEmpty();
+    }
+
+    private static WorkerReport readUnclaimed(String id) {
+        return new WorkerReport(
+                Set.of(),
+                Map.of(),
+                Set.of(id),
+                Set.of(),
+                Set.of(),
+                Set.of(),
+                Map.of(),
                 Set.of(),
                 TransferStatistics.NONE,
                 List.of());
