@@ -4,22 +4,18 @@ import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.TransportException;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 
 /** All reads of one rank that are under way. */
-final class ActiveReads {
+final class ActiveReads implements ActiveTransfers.Ends<ReadOrder> {
     private final KvTransport transport;
     private final LocalCache local;
     private final ReadOutcomes outcomes;
     private final StatisticsRecorder statistics;
-    private final long timeoutNanos;
     private final LongSupplier nanoClock;
-    private final List<ActiveTransfer<ReadOrder>> reads = new ArrayList<>();
+    private final ActiveTransfers<ReadOrder> reads;
 
     ActiveReads(
             KvTransport transport,
@@ -32,8 +28,8 @@ final class ActiveReads {
         this.local = local;
         this.outcomes = outcomes;
         this.statistics = statistics;
-        this.timeoutNanos = timeout.toNanos();
         this.nanoClock = nanoClock;
+        this.reads = new ActiveTransfers<>(this, statistics, timeout, nanoClock);
     }
 
     /**
@@ -42,66 +38,33 @@ final class ActiveReads {
      * @param deadlineNanos when it must have ended, see {@link ReadDeadline}
      */
     void start(ReadOrder order, LoadedEngine source, long nowNanos, long deadlineNanos) {
-        ActiveTransfer<ReadOrder> read =
-                new ActiveTransfer<>(order, source, nowNanos, deadlineNanos);
-        reads.add(read);
-        try {
-            for (LoadedEngine.SourceRank rank : source.ranks()) {
-                if (!rank.geometry().repeated()) {
-                    post(read, rank);
-                }
-            }
-        } catch (RuntimeException e) { // a read without its transfers must never count as done
-            read.fail(Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
-        }
+        reads.start(order, source, nowNanos, deadlineNanos, this::post);
     }
 
-    /**
-     * Drives all reads.
-     *
-     * @return the engines through which a read has failed
-     */
+    /** See {@link ActiveTransfers#progress}. */
     List<LoadedEngine> progress(long nowNanos) {
-        List<LoadedEngine> suspects = new ArrayList<>();
-        for (Iterator<ActiveTransfer<ReadOrder>> each = reads.iterator(); each.hasNext(); ) {
-            ActiveTransfer<ReadOrder> read = each.next();
-            if (read.failure() == null && nowNanos - read.startedNanos() >= timeoutNanos) {
-                read.fail(
-                        Failure.Type.TRANSFER_FAILED,
-                        "not done within " + Duration.ofNanos(timeoutNanos));
-            }
-            boolean over = read.progress(statistics, nanoClock);
-            @Nullable Failure failure = read.failure();
-            if (failure != null) {
-                suspects.add(read.peer());
-            }
-            if (over) {
-                each.remove();
-                if (failure == null) {
-                    outcomes.done(read.order());
-                } else {
-                    failed(read, failure);
-                }
-                tellOthers(read);
-            } else if (failure != null && read.abandon()) {
-                outcomes.abandoned(read.order(), failure);
-            }
-        }
-        return suspects;
+        return reads.progress(nowNanos);
     }
 
-    /** A read has failed, and nothing touches its blocks any more. */
-    private void failed(ActiveTransfer<ReadOrder> read, Failure failure) {
-        if (read.isLate()) {
-            statistics.lateTransfer();
-        } else {
-            statistics.failedTransfer();
-        }
+    @Override
+    public void done(ActiveTransfer<ReadOrder> read, long nowNanos) {
+        outcomes.done(read.order());
+        tellOthers(read);
+    }
+
+    @Override
+    public void failing(ActiveTransfer<ReadOrder> read, Failure failure, long nowNanos) {
+        outcomes.abandoned(read.order(), failure);
+    }
+
+    @Override
+    public void failed(ActiveTransfer<ReadOrder> read, Failure failure, long nowNanos) {
         if (read.wasAbandoned()) {
             outcomes.letGo(read.order());
         } else {
             outcomes.failed(read.order(), failure);
         }
+        tellOthers(read);
     }
 
     /** A read is over: the holder may free its blocks, also on ranks that no transfer told so. */
@@ -134,22 +97,13 @@ final class ActiveReads {
 
     /** What is under way, for a message. */
     List<String> describe(long nowNanos) {
-        return reads.stream()
-                .map(
-                        read ->
-                                "read of request "
-                                        + read.order().requestId()
-                                        + " from "
-                                        + read.peer()
-                                        + " for "
-                                        + Duration.ofNanos(nowNanos - read.startedNanos())
-                                        + (read.failure() == null
-                                                ? ""
-                                                : ", failed but not released: " + read.failure()))
-                .toList();
+        return reads.describe("read of request", "from", nowNanos);
     }
 
     private void post(ActiveTransfer<ReadOrder> read, LoadedEngine.SourceRank rank) {
+        if (rank.geometry().repeated()) { // another rank is read instead
+            return;
+        }
         BlockPairs pairs = BlockPairs.of(read.order(), local.regions().regions(), rank.geometry());
         BlockList to = local.blocks(pairs.localPieces());
         if (read.isInTime(nanoClock.getAsLong())) {

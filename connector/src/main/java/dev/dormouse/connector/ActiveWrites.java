@@ -1,34 +1,19 @@
 package dev.dormouse.connector;
 
 import dev.dormouse.transport.BlockList;
-import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /** All writes of one rank that are under way. */
 final class ActiveWrites {
-    /** Is told how they end. */
-    interface Ends {
-        /** All ranks of the other engine have all that this rank has. */
-        void done(WriteOrder order, long nowNanos);
-
-        /** It will have failed, but a transfer may still write. */
-        void failing(WriteOrder order, long nowNanos);
-
-        /** It has failed, and nothing writes any more. */
-        void failed(WriteOrder order, Failure failure, long nowNanos);
-    }
-
     private final Traffic.Parts parts;
-    private final Ends ends;
-    private final List<ActiveTransfer<WriteOrder>> writes = new ArrayList<>();
+    private final ActiveTransfers<WriteOrder> writes;
 
-    ActiveWrites(Traffic.Parts parts, Ends ends) {
+    ActiveWrites(Traffic.Parts parts, ActiveTransfers.Ends<WriteOrder> ends) {
         this.parts = parts;
-        this.ends = ends;
+        this.writes =
+                new ActiveTransfers<>(
+                        ends, parts.statistics(), parts.config().readTimeout(), parts.nanoClock());
     }
 
     /**
@@ -37,16 +22,7 @@ final class ActiveWrites {
      * @param deadlineNanos when it must have ended, see {@link PushDeadline}
      */
     void start(WriteOrder order, LoadedEngine target, long nowNanos, long deadlineNanos) {
-        ActiveTransfer<WriteOrder> write =
-                new ActiveTransfer<>(order, target, nowNanos, deadlineNanos);
-        writes.add(write);
-        try {
-            for (LoadedEngine.SourceRank rank : target.ranks()) {
-                post(write, rank);
-            }
-        } catch (RuntimeException e) { // without all its transfers it must never count as done
-            write.fail(Failure.Type.TRANSFER_SETUP_FAILED, "could not start: " + e.getMessage());
-        }
+        writes.start(order, target, nowNanos, deadlineNanos, this::post);
     }
 
     private void post(ActiveTransfer<WriteOrder> write, LoadedEngine.SourceRank rank) {
@@ -68,43 +44,9 @@ final class ActiveWrites {
         }
     }
 
-    /**
-     * Drives all writes.
-     *
-     * @return the engines with which one has failed
-     */
+    /** See {@link ActiveTransfers#progress}. */
     List<LoadedEngine> progress(long nowNanos) {
-        long timeoutNanos = parts.config().readTimeout().toNanos();
-        List<LoadedEngine> suspects = new ArrayList<>();
-        for (Iterator<ActiveTransfer<WriteOrder>> each = writes.iterator(); each.hasNext(); ) {
-            ActiveTransfer<WriteOrder> write = each.next();
-            if (write.failure() == null && nowNanos - write.startedNanos() >= timeoutNanos) {
-                write.fail(
-                        Failure.Type.TRANSFER_FAILED,
-                        "not done within " + Duration.ofNanos(timeoutNanos));
-            }
-            boolean over = write.progress(parts.statistics(), parts.nanoClock());
-            @Nullable Failure failure = write.failure();
-            if (failure != null) {
-                suspects.add(write.peer());
-            }
-            if (over) {
-                each.remove();
-                if (failure == null) {
-                    ends.done(write.order(), nowNanos);
-                } else {
-                    if (write.isLate()) {
-                        parts.statistics().lateTransfer();
-                    } else {
-                        parts.statistics().failedTransfer();
-                    }
-                    ends.failed(write.order(), failure, nowNanos);
-                }
-            } else if (failure != null && write.abandon()) {
-                ends.failing(write.order(), nowNanos);
-            }
-        }
-        return suspects;
+        return writes.progress(nowNanos);
     }
 
     boolean isEmpty() {
@@ -113,26 +55,16 @@ final class ActiveWrites {
 
     /** True if blocks of a request of this engine are being sent. */
     boolean isSending(String requestId) {
-        return writes.stream().anyMatch(write -> write.order().requestId().equals(requestId));
+        return writes.orders().anyMatch(order -> order.requestId().equals(requestId));
     }
 
     /** True if blocks of another engine's request are being written. */
     boolean isWriting(RemoteSource decoder) {
-        return writes.stream()
-                .anyMatch(write -> write.order().remote().key().equals(decoder.key()));
+        return writes.orders().anyMatch(order -> order.remote().key().equals(decoder.key()));
     }
 
     /** What is under way, for a message. */
     List<String> describe(long nowNanos) {
-        return writes.stream()
-                .map(
-                        write ->
-                                "write of request "
-                                        + write.order().requestId()
-                                        + " to "
-                                        + write.peer()
-                                        + " for "
-                                        + Duration.ofNanos(nowNanos - write.startedNanos()))
-                .toList();
+        return writes.describe("write of request", "to", nowNanos);
     }
 }

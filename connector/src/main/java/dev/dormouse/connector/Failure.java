@@ -26,4 +26,9 @@ record Failure(Type type, String reason) {
         /** A holder could not be told that an engine waits. */
         PUSH_REG_NOTIF_FAILED
     }
+
+    /** The same; if it is that of a handshake, under the type that vLLM has for pushes. */
+    Failure withHandshakeAs(Type pushType) {
+        return type == Type.HANDSHAKE_FAILED ? new Failure(pushType, reason) : this;
+    }
 }

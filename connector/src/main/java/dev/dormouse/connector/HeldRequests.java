@@ -125,7 +125,9 @@ final class HeldRequests {
         }
     }
 
-    /** Whoever has claimed a request may still be reading it: only its own word frees the blocks. */
+    /**
+     * Whoever has claimed a request may still be reading it: only its own word frees the blocks.
+     */
     private void onReadUnclaimed(String requestId) {
         if (!holds.containsKey(requestId) || endedEarly.contains(requestId)) {
             return;

@@ -41,25 +41,22 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
      * @throws WireException if the bytes are not an answer
      */
     static HoldAnswer decode(byte[] bytes, long askedNanos) {
-        WireReader in = new WireReader("hold answer", bytes, MAX_BYTES);
-        double seconds = Double.NaN;
-        long epoch = 0;
-        String instanceId = null;
-        int entries = in.mapSize("hold answer", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_BYTES);
-            switch (key) {
-                case SECONDS -> seconds = in.float64(key);
-                case EPOCH -> epoch = in.integer(key, 0, Long.MAX_VALUE);
-                case INSTANCE -> instanceId = in.string(key, MAX_BYTES);
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
+        WireFields in =
+                new WireFields("hold answer", bytes, MAX_BYTES)
+                        .floats(SECONDS)
+                        .integers(0, Long.MAX_VALUE, EPOCH)
+                        .strings(MAX_BYTES, INSTANCE)
+                        .read(MAX_KEYS, MAX_BYTES);
+        double seconds = in.float64(SECONDS, Double.NaN);
+        String instanceId = in.string(INSTANCE);
         if (!Double.isFinite(seconds) || instanceId == null) {
             throw in.fault("it does not say who holds the blocks for how long");
         }
-        return new HoldAnswer(seconds >= 0, askedNanos + (long) (seconds * 1e9), epoch, instanceId);
+        return new HoldAnswer(
+                seconds >= 0,
+                askedNanos + (long) (seconds * 1e9),
+                in.integer(EPOCH, 0),
+                instanceId);
     }
 
     /** True if the blocks are held in the registration that {@code loaded} describes. */

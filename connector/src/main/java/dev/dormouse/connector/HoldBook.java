@@ -22,8 +22,7 @@ final class HoldBook {
      * @param reader who has claimed it
      * @param served whether it can be claimed: it is held in the registration that is served
      */
-    private record Hold(
-            long untilNanos, long claimNanos, @Nullable String reader, boolean served) {
+    private record Hold(long untilNanos, long claimNanos, @Nullable String reader, boolean served) {
         boolean isFor(String asking) {
             return served && asking.equals(reader);
         }

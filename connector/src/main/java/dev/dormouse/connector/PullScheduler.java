@@ -4,8 +4,6 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -189,7 +187,7 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public void publish(List<RankPayload> payloads) {
-        requireOnePerRank(payloads);
+        ServedPayloads.requireOnePerRank(payloads, config);
         if (sideChannel == null) {
             sideChannel =
                     surroundings
@@ -202,14 +200,7 @@ final class PullScheduler implements SchedulerConnector {
         revoker.end();
         epoch++;
         holdBook.begin(epoch);
-        String hash = config.factors().hash();
-        Map<RankId, byte[]> served = new HashMap<>();
-        for (RankPayload payload : payloads) {
-            byte[] metadata = AgentMetadataCodec.encode(payload.metadata());
-            served.put(
-                    new RankId(payload.ppRank(), payload.tpRank()),
-                    new HandshakePayload(hash, metadata, epoch, config.instanceId()).encode());
-        }
+        Map<RankId, byte[]> served = ServedPayloads.encode(payloads, config, epoch);
         if (held.size() == 0) { // else the pages stayed, and can be read through older payloads
             desk.forgetReaders();
         }
@@ -251,7 +242,7 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public void drain(boolean begins) {
         draining = begins;
-        if (begins) { // before a revocation, after which nobody knows what was claimed
+        if (begins) {
             held.endEarly(nanoClock.getAsLong());
         }
     }
@@ -297,45 +288,14 @@ final class PullScheduler implements SchedulerConnector {
             int[] blocks,
             int localTokens,
             int externalTokens) {
-        RemoteHandOver remote = reading.remote();
-        String refusal = reading.refusal();
-        if (externalTokens == 0 || refusal != null) {
-            tell(request.id(), remote);
+        if (externalTokens == 0 || reading.refusal() != null) {
+            tell(request.id(), reading.remote());
         }
         if (externalTokens == 0) {
             return;
         }
-        int first = localTokens / config.blockTokens();
-        int end = blocksFor(localTokens + externalTokens);
-        if (localTokens % config.blockTokens() != 0
-                || externalTokens < 0
-                || end > blocks.length
-                || (refusal == null && end > remote.blocks().size())) {
-            throw new IllegalArgumentException(
-                    "allocated: request="
-                            + request.id()
-                            + " blocks="
-                            + blocks.length
-                            + " remoteBlocks="
-                            + remote.blocks().size()
-                            + " localTokens="
-                            + localTokens
-                            + " externalTokens="
-                            + externalTokens
-                            + " blockTokens="
-                            + config.blockTokens());
-        }
         reads.add(
-                new ReadOrder(
-                        request.id(),
-                        remote.source(),
-                        Arrays.stream(blocks, first, end).boxed().toList(),
-                        refusal == null ? remote.blocks() : List.of(),
-                        localTokens,
-                        localTokens + externalTokens,
-                        true,
-                        reading.arrivedSeconds(),
-                        refusal));
+                reading.order(request, blocks, localTokens, externalTokens, config.blockTokens()));
     }
 
     private HandOver handOver(ConnectorRequest request, int[] blocks, int computedTokens) {
@@ -419,43 +379,6 @@ final class PullScheduler implements SchedulerConnector {
                             + " tokens");
         }
         return Arrays.stream(blocks, 0, count).boxed().toList();
-    }
-
-    private void requireOnePerRank(List<RankPayload> payloads) {
-        Set<Integer> ranks = new HashSet<>();
-        for (RankPayload payload : payloads) {
-            AgentMetadata metadata = payload.metadata();
-            if (payload.ppRank() != 0
-                    || payload.tpRank() < 0
-                    || payload.tpRank() >= config.tpSize()
-                    || !ranks.add(payload.tpRank())
-                    || !metadata.engineId().equals(config.engineId())
-                    || metadata.blockTokens() != config.blockTokens()) {
-                throw new ConnectorException(
-                        "publish: payload of pp rank "
-                                + payload.ppRank()
-                                + " tp rank "
-                                + payload.tpRank()
-                                + " engine "
-                                + metadata.engineId()
-                                + " blockTokens "
-                                + metadata.blockTokens()
-                                + " does not belong to engine "
-                                + config.engineId()
-                                + " tpSize "
-                                + config.tpSize()
-                                + " blockTokens "
-                                + config.blockTokens());
-            }
-        }
-        if (ranks.size() != config.tpSize()) {
-            throw new ConnectorException(
-                    "publish: "
-                            + ranks.size()
-                            + " payloads for tpSize "
-                            + config.tpSize()
-                            + "; every rank publishes at once");
-        }
     }
 
     private int blocksFor(int tokens) {

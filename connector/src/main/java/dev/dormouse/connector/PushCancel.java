@@ -1,8 +1,5 @@
 package dev.dormouse.connector;
 
-import java.util.HashMap;
-import java.util.Map;
-
 /**
  * A decode engine does not wait for a request any more, and wants to know when nothing can be
  * written for it: it is answered by {@link PushEnd}, and repeated until then. Between engines of
@@ -35,39 +32,37 @@ record PushCancel(RemoteSource decoder) implements Notification {
      * @throws WireException if that is something else
      */
     static PushCancel decode(byte[] bytes) {
-        WireReader in = new WireReader("push cancellation", bytes, 8 * MAX_STRING_BYTES);
-        Map<String, String> strings = new HashMap<>();
-        Map<String, Long> integers = new HashMap<>();
-        int entries = in.mapSize("push cancellation", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_STRING_BYTES);
-            switch (key) {
-                case "request_id", "engine_id", "instance_id", "host" ->
-                        strings.put(key, in.string(key, MAX_STRING_BYTES));
-                case "port" -> integers.put(key, in.integer(key, 1, 65_535));
-                case "tp_size" -> integers.put(key, in.integer(key, 1, MAX_RANKS));
-                case "epoch" -> integers.put(key, in.integer(key, 0, Long.MAX_VALUE));
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
-        if (strings.size() != 4 || integers.size() != 3) {
+        WireFields in =
+                new WireFields("push cancellation", bytes, 8 * MAX_STRING_BYTES)
+                        .strings(MAX_STRING_BYTES, "request_id", "engine_id", "instance_id", "host")
+                        .integers(1, 65_535, "port")
+                        .integers(1, MAX_RANKS, "tp_size")
+                        .integers(0, Long.MAX_VALUE, "epoch")
+                        .read(MAX_KEYS, MAX_STRING_BYTES);
+        String requestId = in.string("request_id");
+        String engineId = in.string("engine_id");
+        String instanceId = in.string("instance_id");
+        String host = in.string("host");
+        if (requestId == null
+                || engineId == null
+                || instanceId == null
+                || host == null
+                || !in.has("port", "tp_size", "epoch")) {
             throw in.fault("a key is missing");
         }
-        String host = strings.getOrDefault("host", "");
-        int port = integers.getOrDefault("port", 0L).intValue();
+        int port = (int) in.integer("port", 0);
         if (!SideChannelAddress.isValid(host, port)) {
             throw in.fault("host is no host name or address");
         }
         return new PushCancel(
                 new RemoteSource(
-                        strings.getOrDefault("engine_id", ""),
-                        strings.get("instance_id"),
-                        strings.getOrDefault("request_id", ""),
+                        engineId,
+                        instanceId,
+                        requestId,
                         host,
                         port,
-                        integers.getOrDefault("tp_size", 1L).intValue(),
+                        (int) in.integer("tp_size", 1),
                         1,
-                        integers.getOrDefault("epoch", 0L)));
+                        in.integer("epoch", 0)));
     }
 }

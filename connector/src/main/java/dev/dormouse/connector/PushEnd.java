@@ -27,22 +27,15 @@ record PushEnd(String requestId, boolean clear) implements Notification {
      * @throws WireException if that is something else
      */
     static PushEnd decode(byte[] bytes) {
-        WireReader in = new WireReader("end of a push", bytes, MAX_BYTES);
-        String requestId = null;
-        long clear = -1;
-        int entries = in.mapSize("end of a push", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_BYTES);
-            switch (key) {
-                case "request_id" -> requestId = in.string(key, MAX_BYTES);
-                case "clear" -> clear = in.integer(key, 0, 1);
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
-        if (requestId == null || clear < 0) {
+        WireFields in =
+                new WireFields("end of a push", bytes, MAX_BYTES)
+                        .strings(MAX_BYTES, "request_id")
+                        .integers(0, 1, "clear")
+                        .read(MAX_KEYS, MAX_BYTES);
+        String requestId = in.string("request_id");
+        if (requestId == null || !in.has("clear")) {
             throw in.fault("a key is missing");
         }
-        return new PushEnd(requestId, clear == 1);
+        return new PushEnd(requestId, in.integer("clear", 0) == 1);
     }
 }

@@ -138,13 +138,7 @@ final class PushReceiver {
             parts.outcomes().done(order);
         } else {
             parts.outcomes()
-                    .failed(
-                            order,
-                            failure.type() == Failure.Type.HANDSHAKE_FAILED
-                                    ? new Failure(
-                                            Failure.Type.PUSH_REG_HANDSHAKE_FAILED,
-                                            failure.reason())
-                                    : failure);
+                    .failed(order, failure.withHandshakeAs(Failure.Type.PUSH_REG_HANDSHAKE_FAILED));
         }
     }
 

@@ -1,9 +1,8 @@
 package dev.dormouse.connector;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,18 +35,6 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
     private static final String HOLDER_REQUEST_ID = "remote_request_id";
     private static final String LEASE_DEADLINE = "decode_lease_deadline";
     private static final String LEASE_SECONDS = "decode_lease_seconds";
-
-    private static final List<String> STRINGS =
-            List.of(
-                    REQUEST_ID,
-                    ENGINE_ID,
-                    HOST,
-                    HOLDER_ENGINE_ID,
-                    HOLDER_HOST,
-                    INSTANCE_ID,
-                    HOLDER_REQUEST_ID);
-    private static final List<String> INTEGERS =
-            List.of(PORT, TP_SIZE, HOLDER_PORT, HOLDER_TP_SIZE, HOLDER_PP_SIZE, EPOCH);
 
     private static final int MAX_KEYS = 64;
     private static final int MAX_STRING_BYTES = 1_024;
@@ -90,59 +77,65 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
      * @throws WireException if it is no registration of one group of blocks
      */
     static PushRegistration decode(byte[] bytes) {
-        WireReader in = new WireReader("push registration", bytes, Notification.MAX_BYTES);
-        Map<String, String> strings = new HashMap<>();
-        Map<String, Long> integers = new HashMap<>();
-        Map<String, Double> floats = new HashMap<>();
-        List<Integer> blocks = null;
-        int entries = in.mapSize("push registration", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_STRING_BYTES);
-            if (STRINGS.contains(key)) {
-                strings.put(key, in.string(key, MAX_STRING_BYTES));
-            } else if (INTEGERS.contains(key)) {
-                integers.put(key, in.integer(key, 0, Long.MAX_VALUE));
-            } else if (key.equals(LEASE_DEADLINE) || key.equals(LEASE_SECONDS)) {
-                floats.put(key, in.float64(key));
-            } else if (key.equals(BLOCKS)) {
-                blocks = blocks(in);
-            } else {
-                in.skip("an unknown key");
-            }
-        }
-        in.end();
+        WireFields in =
+                new WireFields("push registration", bytes, Notification.MAX_BYTES)
+                        .strings(
+                                MAX_STRING_BYTES,
+                                REQUEST_ID,
+                                ENGINE_ID,
+                                HOST,
+                                HOLDER_ENGINE_ID,
+                                HOLDER_HOST,
+                                INSTANCE_ID,
+                                HOLDER_REQUEST_ID)
+                        .integers(
+                                0,
+                                Long.MAX_VALUE,
+                                PORT,
+                                TP_SIZE,
+                                HOLDER_PORT,
+                                HOLDER_TP_SIZE,
+                                HOLDER_PP_SIZE,
+                                EPOCH)
+                        .floats(LEASE_DEADLINE, LEASE_SECONDS)
+                        .other(BLOCKS, PushRegistration::blocks)
+                        .read(MAX_KEYS, MAX_STRING_BYTES);
+        Blocks blocks = in.other(BLOCKS, Blocks.class);
         if (blocks == null) {
             throw in.fault(BLOCKS + " is missing");
         }
-        RemoteLease lease = lease(in, floats);
+        RemoteLease lease = lease(in);
         RemoteSource decoder =
                 new RemoteSource(
-                        required(in, strings, ENGINE_ID),
-                        strings.get(INSTANCE_ID),
-                        required(in, strings, REQUEST_ID),
-                        required(in, strings, HOST),
-                        between(in, integers, PORT, 65_535),
-                        between(in, integers, TP_SIZE, MAX_RANKS),
+                        required(in, ENGINE_ID),
+                        in.string(INSTANCE_ID),
+                        required(in, REQUEST_ID),
+                        required(in, HOST),
+                        between(in, PORT, 65_535),
+                        between(in, TP_SIZE, MAX_RANKS),
                         1,
-                        integers.getOrDefault(EPOCH, 0L),
+                        in.integer(EPOCH, 0),
                         lease);
         RemoteSource holder =
                 new RemoteSource(
-                        required(in, strings, HOLDER_ENGINE_ID),
+                        required(in, HOLDER_ENGINE_ID),
                         null,
-                        strings.getOrDefault(HOLDER_REQUEST_ID, ""),
-                        required(in, strings, HOLDER_HOST),
-                        between(in, integers, HOLDER_PORT, 65_535),
-                        between(in, integers, HOLDER_TP_SIZE, MAX_RANKS),
-                        between(in, integers, HOLDER_PP_SIZE, MAX_RANKS),
+                        Objects.requireNonNullElse(in.string(HOLDER_REQUEST_ID), ""),
+                        required(in, HOLDER_HOST),
+                        between(in, HOLDER_PORT, 65_535),
+                        between(in, HOLDER_TP_SIZE, MAX_RANKS),
+                        between(in, HOLDER_PP_SIZE, MAX_RANKS),
                         0);
         if (!SideChannelAddress.isValid(decoder.host(), decoder.port())) {
             throw in.fault(HOST + " is no host name or address");
         }
-        return new PushRegistration(decoder, blocks, holder);
+        return new PushRegistration(decoder, blocks.ids(), holder);
     }
 
-    private static List<Integer> blocks(WireReader in) {
+    /** One group of block ids. */
+    private record Blocks(List<Integer> ids) {}
+
+    private static Blocks blocks(WireReader in) {
         if (in.arraySize(BLOCKS, MAX_KEYS) != 1) {
             throw in.fault(BLOCKS + " is not one group");
         }
@@ -152,12 +145,12 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
         if (blocks.isEmpty()) {
             throw in.fault(BLOCKS + " is empty");
         }
-        return blocks;
+        return new Blocks(blocks);
     }
 
-    private static RemoteLease lease(WireReader in, Map<String, Double> floats) {
-        double deadline = floats.getOrDefault(LEASE_DEADLINE, Double.NaN);
-        double length = floats.getOrDefault(LEASE_SECONDS, 0.0);
+    private static RemoteLease lease(WireFields in) {
+        double deadline = in.float64(LEASE_DEADLINE, Double.NaN);
+        double length = in.float64(LEASE_SECONDS, 0);
         if (Math.abs(deadline) > MAX_CLOCK_SECONDS
                 || !(length >= 0 && length <= MAX_LEASE_SECONDS)) {
             throw in.fault("a lease of " + length + " s until " + deadline);
@@ -165,16 +158,16 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
         return new RemoteLease(deadline, length);
     }
 
-    private static String required(WireReader in, Map<String, String> strings, String key) {
-        @Nullable String value = strings.get(key);
+    private static String required(WireFields in, String key) {
+        @Nullable String value = in.string(key);
         if (value == null || value.isEmpty()) {
             throw in.fault(key + " is missing");
         }
         return value;
     }
 
-    private static int between(WireReader in, Map<String, Long> integers, String key, int max) {
-        long value = integers.getOrDefault(key, 0L);
+    private static int between(WireFields in, String key, int max) {
+        long value = in.integer(key, 0);
         if (value < 1 || value > max) {
             throw in.fault(key + " is " + value + ", not between 1 and " + max);
         }

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * holder; and from the moment at which this rank says that it is done with a registration, nothing
  * begins for it.
  */
-final class PushSender implements ActiveWrites.Ends {
+final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
     private static final int MAX_UNSAID = 1 << 12;
@@ -175,29 +175,26 @@ final class PushSender implements ActiveWrites.Ends {
 
     /** A write ended before it began; its lease frees the blocks. */
     void ended(WriteOrder order, Failure failure, long nowNanos) {
-        log.request(
-                failure.type() == Failure.Type.HANDSHAKE_FAILED
-                        ? new Failure(Failure.Type.PUSH_HANDSHAKE_FAILED, failure.reason())
-                        : failure,
-                order);
+        log.request(failure.withHandshakeAs(Failure.Type.PUSH_HANDSHAKE_FAILED), order);
         end(order.remote(), nowNanos);
     }
 
     @Override
-    public void done(WriteOrder order, long nowNanos) {
+    public void done(ActiveTransfer<WriteOrder> write, long nowNanos) {
+        WriteOrder order = write.order();
         matches.close(order.remote(), nowNanos);
         parts.ledger().sent(order.requestId(), parts.finishedSending());
     }
 
     @Override
-    public void failing(WriteOrder order, long nowNanos) {
-        tell(order.remote(), false, nowNanos);
+    public void failing(ActiveTransfer<WriteOrder> write, Failure failure, long nowNanos) {
+        tell(write.order().remote(), false, nowNanos);
     }
 
     @Override
-    public void failed(WriteOrder order, Failure failure, long nowNanos) {
-        log.request(failure, order);
-        end(order.remote(), nowNanos);
+    public void failed(ActiveTransfer<WriteOrder> write, Failure failure, long nowNanos) {
+        log.request(failure, write.order());
+        end(write.order().remote(), nowNanos);
     }
 
     List<LoadedEngine> progress(long nowNanos) {

@@ -66,27 +66,18 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
         if (body == null) {
             return null;
         }
-        WireReader in = new WireReader("revocation", body, SideChannelListener.MAX_MESSAGE);
-        String engineId = null;
-        String instanceId = null;
-        long epoch = -1;
-        long round = 0;
-        int entries = in.mapSize("revocation", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", Subscription.MAX_ID_BYTES);
-            switch (key) {
-                case ENGINE -> engineId = in.string(key, Subscription.MAX_ID_BYTES);
-                case INSTANCE -> instanceId = in.string(key, Subscription.MAX_ID_BYTES);
-                case "epoch" -> epoch = in.integer(key, 0, Long.MAX_VALUE);
-                case "round" -> round = in.integer(key, 0, Long.MAX_VALUE);
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
+        WireFields in =
+                new WireFields("revocation", body, SideChannelListener.MAX_MESSAGE)
+                        .strings(Subscription.MAX_ID_BYTES, ENGINE, INSTANCE)
+                        .integers(0, Long.MAX_VALUE, "epoch", "round")
+                        .read(MAX_KEYS, Subscription.MAX_ID_BYTES);
+        String engineId = in.string(ENGINE);
+        String instanceId = in.string(INSTANCE);
+        long epoch = in.integer("epoch", -1);
         if (engineId == null || instanceId == null || epoch < 0) {
             throw in.fault("it does not say what is revoked");
         }
-        return new Revocation(engineId, instanceId, epoch, round);
+        return new Revocation(engineId, instanceId, epoch, in.integer("round", 0));
     }
 
     /** The bytes of an answer. */
@@ -108,24 +99,16 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
      * @throws WireException if the bytes are none
      */
     static Reply reply(byte[] bytes) {
-        WireReader in = new WireReader("revocation answer", bytes, MAX_BYTES);
-        String engineId = null;
-        String instanceId = null;
-        boolean done = false;
-        int entries = in.mapSize("revocation answer", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", Subscription.MAX_ID_BYTES);
-            switch (key) {
-                case ENGINE -> engineId = in.string(key, Subscription.MAX_ID_BYTES);
-                case INSTANCE -> instanceId = in.string(key, Subscription.MAX_ID_BYTES);
-                case DONE -> done = in.integer(key, 0, 1) == 1;
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
+        WireFields in =
+                new WireFields("revocation answer", bytes, MAX_BYTES)
+                        .strings(Subscription.MAX_ID_BYTES, ENGINE, INSTANCE)
+                        .integers(0, 1, DONE)
+                        .read(MAX_KEYS, Subscription.MAX_ID_BYTES);
+        String engineId = in.string(ENGINE);
+        String instanceId = in.string(INSTANCE);
         if (engineId == null || instanceId == null) {
             throw in.fault("it does not say who answers");
         }
-        return new Reply(engineId, instanceId, done);
+        return new Reply(engineId, instanceId, in.integer(DONE, 0) == 1);
     }
 }

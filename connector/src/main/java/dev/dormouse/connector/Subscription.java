@@ -56,33 +56,25 @@ record Subscription(Reader reader, long epoch) {
         if (body == null) {
             return null;
         }
-        WireReader in = new WireReader("subscription", body, SideChannelListener.MAX_MESSAGE);
-        String engineId = null;
-        String instanceId = null;
-        String host = null;
-        long port = 0;
-        long epoch = 0;
-        int entries = in.mapSize("subscription", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_ID_BYTES);
-            switch (key) {
-                case "engine_id" -> engineId = in.string(key, MAX_ID_BYTES);
-                case "instance_id" -> instanceId = in.string(key, MAX_ID_BYTES);
-                case "host" -> host = in.string(key, MAX_ID_BYTES);
-                case "port" -> port = in.integer(key, 1, 65_535);
-                case "epoch" -> epoch = in.integer(key, 0, Long.MAX_VALUE);
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
+        WireFields in =
+                new WireFields("subscription", body, SideChannelListener.MAX_MESSAGE)
+                        .strings(MAX_ID_BYTES, "engine_id", "instance_id", "host")
+                        .integers(1, 65_535, "port")
+                        .integers(0, Long.MAX_VALUE, "epoch")
+                        .read(MAX_KEYS, MAX_ID_BYTES);
+        String engineId = in.string("engine_id");
+        String instanceId = in.string("instance_id");
+        String host = in.string("host");
+        int port = (int) in.integer("port", 0);
         if (engineId == null || instanceId == null || host == null || port == 0) {
             throw in.fault("it does not say who subscribes");
         }
-        if (!SideChannelAddress.isValid(host, (int) port) || SideChannelAddress.isWildcard(host)) {
+        if (!SideChannelAddress.isValid(host, port) || SideChannelAddress.isWildcard(host)) {
             throw in.fault("nobody can be reached at " + Excerpt.of(host));
         }
         return new Subscription(
-                new Reader(engineId, instanceId, new SideChannelAddress(host, (int) port)), epoch);
+                new Reader(engineId, instanceId, new SideChannelAddress(host, port)),
+                in.integer("epoch", 0));
     }
 
     /** The bytes of an answer: whether the payloads of that epoch are still served. */
@@ -96,17 +88,10 @@ record Subscription(Reader reader, long epoch) {
      * @throws WireException if the bytes are none
      */
     static boolean isAccepted(byte[] bytes) {
-        WireReader in = new WireReader("subscription answer", bytes, MAX_BYTES);
-        boolean accepted = false;
-        int entries = in.mapSize("subscription answer", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_ID_BYTES);
-            switch (key) {
-                case ACCEPTED -> accepted = in.integer(key, 0, 1) == 1;
-                default -> in.skip("an unknown key");
-            }
-        }
-        in.end();
-        return accepted;
+        return new WireFields("subscription answer", bytes, MAX_BYTES)
+                        .integers(0, 1, ACCEPTED)
+                        .read(MAX_KEYS, MAX_ID_BYTES)
+                        .integer(ACCEPTED, 0)
+                == 1;
     }
 }

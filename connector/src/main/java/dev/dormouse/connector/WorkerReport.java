@@ -13,8 +13,8 @@ import java.util.Set;
  *     readers, or their lease ran out
  * @param renewedSending held requests that a reader has renewed, and until when they are held now,
  *     in seconds of the scheduler's clock
- * @param readUnclaimed held requests that readers have read which do not claim, such as vLLM's: they
- *     may be freed if nobody has claimed them
+ * @param readUnclaimed held requests that readers have read which do not claim, such as vLLM's:
+ *     they may be freed if nobody has claimed them
  * @param finishedReceiving requests whose read ended, well or not; their blocks are no longer
  *     touched by any transfer
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable

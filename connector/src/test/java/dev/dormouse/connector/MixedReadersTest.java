@@ -147,9 +147,7 @@ final class MixedReadersTest {
 
     private void say(ModelEngine.Rank rank, String agent, String text) {
         world.fabric()
-                .inject(
-                        rank.transport().agentName(),
-                        new PeerMessage(agent, text.getBytes(UTF_8)));
+                .inject(rank.transport().agentName(), new PeerMessage(agent, text.getBytes(UTF_8)));
     }
 
     private void tick(int times) {

@@ -319,11 +319,6 @@ final class ModelEngine {
         return abandoned;
     }
 
-    /** Why requests have failed, as far as was told. */
-    Map<String, String> reasons() {
-        return reasons;
-    }
-
     TransferStatistics statistics() {
         return statistics;
     }

@@ -157,7 +157,7 @@ final class PushWaiterTest {
         assertThat(heard()).hasSize(1);
         say(new PushEnd("d1", true).encode());
         assertThat(d.failed()).containsExactly("d1");
-        assertThat(d.reasons()).containsEntry("d1", "the holder does not write it");
+        assertThat(d.reason("d1")).isEqualTo("the holder does not write it");
         assertThat(d.statistics().failedTransfers()).isEqualTo(1);
         assertThat(d.rank().worker().poll().isEmpty()).isTrue();
     }
@@ -177,7 +177,7 @@ final class PushWaiterTest {
         d.decode("d1", TOKENS, handOver(), D_BLOCKS);
         assertThat(heard()).isEmpty();
         assertThat(d.failed()).containsExactly("d1");
-        assertThat(d.reasons().get("d1")).contains("did not take the registration");
+        assertThat(d.reason("d1")).contains("did not take the registration");
     }
 
     @Test
@@ -191,7 +191,7 @@ final class PushWaiterTest {
         d.decode("d4", TOKENS, notNeeded, new int[] {8, 9});
         assertThat(heard()).isEmpty();
         assertThat(d.failed()).containsExactlyInAnyOrder("d3", "d4");
-        assertThat(d.reasons().get("d4")).contains("used before");
+        assertThat(d.reason("d4")).contains("used before");
     }
 
     @Test

@@ -45,7 +45,7 @@ final class ReadReportTest {
         d.decode("failing", ModelPair.TOKENS, pair.prefill(1), ModelPair.D_BLOCKS);
         world.settle();
         assertThat(d.failed()).containsExactly("failing");
-        assertThat(d.reasons().get("failing")).contains("injected fault");
+        assertThat(d.reason("failing")).contains("injected fault");
     }
 
     @Test
@@ -56,7 +56,7 @@ final class ReadReportTest {
             world.tick();
         }
         assertThat(d.abandoned()).containsExactly("failing");
-        assertThat(d.reasons().get("failing")).contains("injected fault");
+        assertThat(d.reason("failing")).contains("injected fault");
         WorkerReport last = d.rank().worker().poll();
         for (int i = 0; i < 20 && last.finishedReceiving().isEmpty(); i++) {
             assertThat(last.isEmpty()).as("nothing new").isTrue();

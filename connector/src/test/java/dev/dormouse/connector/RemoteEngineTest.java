@@ -95,7 +95,8 @@ final class RemoteEngineTest {
     @Test
     void whatIsPendingIsToldWithHowLongItHasBeen() {
         engine.waiting.add(waiting("d1"));
-        engine.handshake = new Handshake(
+        engine.handshake =
+                new Handshake(
                         ADDRESS,
                         NOW,
                         NOW,

@@ -17,7 +17,11 @@ public record Histogram(List<Double> upperBounds, List<Long> counts, double sum)
         counts = List.copyOf(counts);
         if (counts.size() != upperBounds.size() + 1) {
             throw new IllegalArgumentException(
-                    "histogram: " + counts.size() + " counts for " + upperBounds.size() + " bounds");
+                    "histogram: "
+                            + counts.size()
+                            + " counts for "
+                            + upperBounds.size()
+                            + " bounds");
         }
     }
 

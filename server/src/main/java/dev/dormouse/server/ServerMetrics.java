@@ -239,8 +239,7 @@ final class ServerMetrics implements AutoCloseable {
                 .register(registry);
     }
 
-    private DistributionSummary histogram(
-            String name, String description, double[] buckets) {
+    private DistributionSummary histogram(String name, String description, double[] buckets) {
         return DistributionSummary.builder(name)
                 .description(description)
                 .serviceLevelObjectives(buckets)

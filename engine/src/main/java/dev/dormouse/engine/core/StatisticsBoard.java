@@ -97,8 +97,7 @@ final class StatisticsBoard {
 
     private static Map<String, Histogram> histograms(Map<String, HistogramRecorder> recorders) {
         Map<String, Histogram> histograms = new LinkedHashMap<>();
-        recorders.forEach(
-                (operation, recorder) -> histograms.put(operation, recorder.histogram()));
+        recorders.forEach((operation, recorder) -> histograms.put(operation, recorder.histogram()));
         return histograms;
     }
 }

@@ -18,13 +18,15 @@ final class HistogramRecorderTest {
         assertThat(histogram.upperBounds()).containsExactly(.005, 1.0, 5.0);
         assertThat(histogram.counts()).containsExactly(2L, 2L, 1L, 2L);
         assertThat(histogram.count()).isEqualTo(7);
-        assertThat(histogram.sum()).isEqualTo(0 + .005 + Math.nextUp(.005) + 1 + 5 + Math.nextUp(5.0) + 9);
+        assertThat(histogram.sum())
+                .isEqualTo(0 + .005 + Math.nextUp(.005) + 1 + 5 + Math.nextUp(5.0) + 9);
     }
 
     @Test
     void whatWasHandedOutDoesNotChange() {
         Histogram before = recorder.histogram();
         recorder.record(1);
-        assertThat(before).isEqualTo(new Histogram(List.of(.005, 1.0, 5.0), List.of(0L, 0L, 0L, 0L), 0));
+        assertThat(before)
+                .isEqualTo(new Histogram(List.of(.005, 1.0, 5.0), List.of(0L, 0L, 0L, 0L), 0));
     }
 }

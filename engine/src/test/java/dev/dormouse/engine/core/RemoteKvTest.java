@@ -270,7 +270,8 @@ final class RemoteKvTest {
         try (EngineHarness engine = engine(EngineHarness.roomy())) {
             assertThat(engine.engine.statistics().kvBlocksHeld()).isZero();
             List<Integer> prompt = prompt(1, 3 * BLOCK_TOKENS);
-            engine.submit("a", prompt.subList(0, 2 * BLOCK_TOKENS + 1), 1, FakeConnector.remoteDecode());
+            engine.submit(
+                    "a", prompt.subList(0, 2 * BLOCK_TOKENS + 1), 1, FakeConnector.remoteDecode());
             engine.settle();
             assertThat(engine.engine.statistics().kvBlocksHeld()).isEqualTo(3);
             engine.submit("b", prompt, 1, FakeConnector.remoteDecode());

@@ -15,7 +15,9 @@ final class StatisticsBoardTest {
 
     private final StatisticsBoard board =
             new StatisticsBoard(
-                    () -> new StatisticsBoard.Snapshot(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+                    () ->
+                            new StatisticsBoard.Snapshot(
+                                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
                     new TransferLog(() -> 0, _ -> {}));
 
     /** Nobody may have scraped for long, and several may scrape. */
