@@ -30,7 +30,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
     HandshakeAnswers ask(
             SideChannelAddress address,
             List<RankId> ranks,
-            List<HoldQuestion> claims,
+            OpenClaims claims,
             Subscription.@Nullable Reader subscriber,
             Duration limit) {
         try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
@@ -62,7 +62,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
      */
     Map<HoldQuestion, HoldAnswer> claim(
-            SideChannelAddress address, List<HoldQuestion> claims, Duration limit) {
+            SideChannelAddress address, OpenClaims claims, Duration limit) {
         try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
             HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
             claim(conversation, claims, answers);
@@ -92,12 +92,14 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
 
     private void claim(
             SideChannel.Conversation conversation,
-            List<HoldQuestion> claims,
+            OpenClaims claims,
             HandshakeAnswers.Collector answers)
             throws IOException {
-        for (HoldQuestion claim : claims) {
-            long sentNanos = nanoClock.getAsLong();
-            answers.addHold(claim, conversation.ask(claim.encode()).body(), sentNanos);
+        for (List<HoldQuestion> next = claims.next(); !next.isEmpty(); next = claims.next()) {
+            for (HoldQuestion claim : next) {
+                long sentNanos = nanoClock.getAsLong();
+                answers.addHold(claim, conversation.ask(claim.encode()).body(), sentNanos);
+            }
         }
     }
 

@@ -15,15 +15,35 @@ import org.jspecify.annotations.Nullable;
  * still be reading them.
  */
 final class HoldBook {
-    /** {@code claimNanos} is how long it is held once it is claimed, unless it ends before. */
-    private record Hold(long untilNanos, long claimNanos, @Nullable String reader) {
+    /**
+     * One hold.
+     *
+     * @param claimNanos how long it is held once it is claimed, unless it ends before
+     * @param reader who has claimed it
+     * @param served whether it can be claimed: it is held in the registration that is served
+     */
+    private record Hold(long untilNanos, long claimNanos, @Nullable String reader, boolean served) {
         boolean isFor(String asking) {
-            return asking.equals(reader);
+            return served && asking.equals(reader);
         }
 
-        Hold claimedBy(String claiming, long nowNanos) {
+        Hold answered(String asking, long nowNanos) {
+            if (!served || reader != null) {
+                return this;
+            }
             boolean shortened = untilNanos - nowNanos > claimNanos;
-            return new Hold(shortened ? nowNanos + claimNanos : untilNanos, claimNanos, claiming);
+            return new Hold(
+                    shortened ? nowNanos + claimNanos : untilNanos, claimNanos, asking, true);
+        }
+
+        Hold renewed(long newUntilNanos) {
+            return untilNanos - newUntilNanos >= 0
+                    ? this
+                    : new Hold(newUntilNanos, claimNanos, reader, served);
+        }
+
+        Hold withdrawn() {
+            return new Hold(untilNanos, claimNanos, reader, false);
         }
     }
 
@@ -42,9 +62,12 @@ final class HoldBook {
         this.nanoClock = nanoClock;
     }
 
-    /** From now on, nothing is held that was held before; what comes is held in {@code epoch}. */
+    /**
+     * From now on, nothing can be claimed that was held before, nor is it said to be held; what
+     * comes is held in {@code newEpoch}. Who has claimed what is remembered until the hold ends.
+     */
     synchronized void begin(long newEpoch) {
-        holds.clear();
+        holds.replaceAll((_, hold) -> hold.withdrawn());
         expected.clear();
         epoch = newEpoch;
     }
@@ -70,17 +93,13 @@ final class HoldBook {
                 new Hold(
                         untilNanos,
                         claimNanos,
-                        reader == null || reader.isEmpty() ? null : reader));
+                        reader == null || reader.isEmpty() ? null : reader,
+                        true));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */
     synchronized void renew(String requestId, long untilNanos) {
-        holds.computeIfPresent(
-                requestId,
-                (_, old) ->
-                        old.untilNanos() - untilNanos >= 0
-                                ? old
-                                : new Hold(untilNanos, old.claimNanos(), old.reader()));
+        holds.computeIfPresent(requestId, (_, old) -> old.renewed(untilNanos));
     }
 
     synchronized void end(String requestId) {
@@ -108,11 +127,7 @@ final class HoldBook {
         long nowNanos = nanoClock.getAsLong();
         Hold hold =
                 holds.computeIfPresent(
-                        claim.requestId(),
-                        (_, old) ->
-                                old.reader() == null
-                                        ? old.claimedBy(claim.reader(), nowNanos)
-                                        : old);
+                        claim.requestId(), (_, old) -> old.answered(claim.reader(), nowNanos));
         double seconds =
                 hold == null || !hold.isFor(claim.reader())
                         ? -1

@@ -61,7 +61,16 @@ final class MultiWorker implements WorkerConnector {
             statistics = statistics.plus(report.statistics());
         }
         return new WorkerReport(
-                sent, renewed, received, failed, abandoned, reasons, Set.of(), statistics, reports);
+                sent,
+                renewed,
+                Set.of(),
+                received,
+                failed,
+                abandoned,
+                reasons,
+                Set.of(),
+                statistics,
+                reports);
     }
 
     /** One after the other, all within the one limit. */

@@ -31,6 +31,9 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     private boolean released;
     private boolean closed;
 
+    /** Messages that the transport had dropped when it was last asked. */
+    private long rejectedMessages;
+
     /** What exists once the KV cache is registered. */
     private record Open(LocalCache local, RemoteEngines engines, Traffic traffic) {}
 
@@ -150,7 +153,12 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
         Set<String> obeyed = open.engines().takeRevoked();
         obeyed.addAll(open.traffic().takeObeyed(now()));
         WorkerReport report =
-                outcomes.take(finishedSending, ledger.takeRenewed(), obeyed, statistics.take());
+                outcomes.take(
+                        finishedSending,
+                        ledger.takeRenewed(),
+                        ledger.takeReadUnclaimed(),
+                        obeyed,
+                        statistics.take());
         finishedSending.clear();
         return report;
     }
@@ -285,6 +293,19 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
             statistics.failedNotification();
             LOG.log(System.Logger.Level.WARNING, "could not take messages: {0}", e.getMessage());
             return List.of();
+        } finally {
+            countRejected(transport.rejectedMessages());
+        }
+    }
+
+    private void countRejected(long rejected) {
+        if (rejected > rejectedMessages) {
+            statistics.malformedNotifications(rejected - rejectedMessages);
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "the transport dropped messages: count={0}",
+                    rejected - rejectedMessages);
+            rejectedMessages = rejected;
         }
     }
 

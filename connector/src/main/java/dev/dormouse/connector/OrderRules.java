@@ -31,8 +31,17 @@ interface OrderRules {
         /** See {@link #WAIT}. */
         record Wait() implements Next {}
 
-        /** The order must not be carried out. */
-        record Refuse(String reason) implements Next {}
+        /**
+         * The order must not be carried out.
+         *
+         * @param late whether that is so since its time is over
+         */
+        record Refuse(String reason, boolean late) implements Next {
+            /** A refusal for another reason than the time. */
+            Refuse(String reason) {
+                this(reason, false);
+            }
+        }
     }
 
     /** Carries the order out if it may be. */

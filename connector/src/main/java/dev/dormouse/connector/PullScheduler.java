@@ -238,7 +238,7 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public void drain(boolean begins) {
         draining = begins;
-        if (begins) { // before a revocation, after which nobody knows what was claimed
+        if (begins) {
             held.endEarly(nanoClock.getAsLong());
         }
     }
@@ -282,45 +282,14 @@ final class PullScheduler implements SchedulerConnector {
             int[] blocks,
             int localTokens,
             int externalTokens) {
-        RemoteHandOver remote = reading.remote();
-        String refusal = reading.refusal();
-        if (externalTokens == 0 || refusal != null) {
-            tell(request.id(), remote);
+        if (externalTokens == 0 || reading.refusal() != null) {
+            tell(request.id(), reading.remote());
         }
         if (externalTokens == 0) {
             return;
         }
-        int first = localTokens / config.blockTokens();
-        int end = blocksFor(localTokens + externalTokens);
-        if (localTokens % config.blockTokens() != 0
-                || externalTokens < 0
-                || end > blocks.length
-                || (refusal == null && end > remote.blocks().size())) {
-            throw new IllegalArgumentException(
-                    "allocated: request="
-                            + request.id()
-                            + " blocks="
-                            + blocks.length
-                            + " remoteBlocks="
-                            + remote.blocks().size()
-                            + " localTokens="
-                            + localTokens
-                            + " externalTokens="
-                            + externalTokens
-                            + " blockTokens="
-                            + config.blockTokens());
-        }
         reads.add(
-                new ReadOrder(
-                        request.id(),
-                        remote.source(),
-                        Arrays.stream(blocks, first, end).boxed().toList(),
-                        refusal == null ? remote.blocks() : List.of(),
-                        localTokens,
-                        localTokens + externalTokens,
-                        true,
-                        reading.arrivedSeconds(),
-                        refusal));
+                reading.order(request, blocks, localTokens, externalTokens, config.blockTokens()));
     }
 
     private HandOver handOver(ConnectorRequest request, int[] blocks, int computedTokens) {

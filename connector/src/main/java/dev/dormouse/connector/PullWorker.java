@@ -31,12 +31,7 @@ final class PullWorker extends NixlWorker {
                         parts.config().readTimeout(),
                         parts.nanoClock());
         OrderRules rules =
-                new PullRules(
-                        parts.config(),
-                        parts.messenger(),
-                        reads,
-                        parts.outcomes(),
-                        parts.statistics());
+                new PullRules(parts.config(), parts.messenger(), reads, parts.outcomes());
         return new Reading(
                 rules, reads, parts.ledger(), parts.finishedSending(), parts.statistics());
     }

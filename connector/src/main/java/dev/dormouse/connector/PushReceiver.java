@@ -88,7 +88,9 @@ final class PushReceiver {
         if (isOurs && hold != null && hold.held()) {
             Notification.Completion message =
                     new Notification.Completion(
-                            order.remote().requestId(), holder.mapping().consumers());
+                            order.remote().requestId(),
+                            holder.mapping().consumers(),
+                            true);
             parts.messenger().send(peer, holder, message.encode(), nowNanos);
         }
         spent.add(order.remote(), nowNanos);
@@ -105,7 +107,6 @@ final class PushReceiver {
             }
             HoldAnswer hold = waiting.hold();
             if (hold != null && !hold.promises(holder.identity())) {
-                parts.statistics().expiredRequest();
                 return new OrderRules.Next.Refuse(
                         "the holder does not hold the blocks for this engine: they are freed, it"
                                 + " has slept, or another engine waits for them");

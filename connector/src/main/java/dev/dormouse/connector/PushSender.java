@@ -221,7 +221,7 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
                         parts.config(),
                         nowNanos);
         if (nowNanos - deadlineNanos >= 0) {
-            return new OrderRules.Next.Refuse("the engine may not wait for it any more");
+            return new OrderRules.Next.Refuse("the engine may not wait for it any more", true);
         }
         writes.start(order, target, nowNanos, deadlineNanos);
         return OrderRules.Next.BEGUN;

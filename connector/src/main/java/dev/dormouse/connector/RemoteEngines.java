@@ -261,7 +261,8 @@ final class RemoteEngines {
                 continue;
             }
             if (nowNanos - read.orderedNanos() >= patienceNanos) {
-                ends.refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
+                String waited = "it waited for " + Duration.ofNanos(patienceNanos);
+                ends.refuse(engine, read, new OrderRules.Next.Refuse(waited));
             } else if (engine.fetched == null) {
                 judge(engine, read, nowNanos);
             }
@@ -280,21 +281,24 @@ final class RemoteEngines {
         switch (rules.next(read, engine, nowNanos)) {
             case OrderRules.Next.Begun _ -> engine.waiting.remove(read);
             case OrderRules.Next.Ask _ -> askFor(engine, read, nowNanos);
-            case OrderRules.Next.Claim _ -> asker.claim(engine, nowNanos);
+            case OrderRules.Next.Claim _ -> asker.claim(engine, read, nowNanos);
             case OrderRules.Next.Wait _ -> {}
-            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal.reason());
+            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal);
         }
     }
 
     private void askFor(RemoteEngine engine, WaitingOrder read, long nowNanos) {
         RemoteSource remote = read.order().remote();
         warnOnceOfMissingEpoch(remote);
-        if (engine.handshake == null) {
-            if (engine.mustBackOff(remote, nowNanos)) {
-                ends.refuse(engine, read, "the peer was lost just before; backing off");
-            } else {
-                asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
-            }
+        if (engine.handshake != null) {
+            asker.join(engine.handshake, read);
+        } else if (engine.mustBackOff(remote, nowNanos)) {
+            ends.refuse(
+                    engine,
+                    read,
+                    new OrderRules.Next.Refuse("the peer was lost just before; backing off"));
+        } else {
+            asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
         }
     }
 

@@ -13,6 +13,8 @@ import java.util.Set;
  *     readers, or their lease ran out
  * @param renewedSending held requests that a reader has renewed, and until when they are held now,
  *     in seconds of the scheduler's clock
+ * @param readUnclaimed held requests that readers have read which do not claim, such as vLLM's:
+ *     they may be freed if nobody has claimed them
  * @param finishedReceiving requests whose read ended, well or not; their blocks are no longer
  *     touched by any transfer
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable
@@ -29,6 +31,7 @@ import java.util.Set;
 public record WorkerReport(
         Set<String> finishedSending,
         Map<String, Double> renewedSending,
+        Set<String> readUnclaimed,
         Set<String> finishedReceiving,
         Set<String> failedReceiving,
         Set<String> abandonedReceiving,
@@ -45,6 +48,7 @@ public record WorkerReport(
         this(
                 finishedSending,
                 Map.of(),
+                Set.of(),
                 finishedReceiving,
                 failedReceiving,
                 Set.of(),
@@ -58,6 +62,7 @@ public record WorkerReport(
     public WorkerReport {
         finishedSending = copy(finishedSending);
         renewedSending = Map.copyOf(renewedSending);
+        readUnclaimed = copy(readUnclaimed);
         finishedReceiving = copy(finishedReceiving);
         failedReceiving = copy(failedReceiving);
         abandonedReceiving = copy(abandonedReceiving);
@@ -74,6 +79,7 @@ public record WorkerReport(
     public boolean isEmpty() {
         return finishedSending.isEmpty()
                 && renewedSending.isEmpty()
+                && readUnclaimed.isEmpty()
                 && finishedReceiving.isEmpty()
                 && abandonedReceiving.isEmpty()
                 && revoked.isEmpty()

@@ -129,6 +129,7 @@ final class MultiWorkerTest {
         return new WorkerReport(
                 Set.of("sent " + name),
                 Map.of("held " + name, untilSeconds),
+                Set.of(),
                 Set.of("got " + name),
                 Set.of("failed " + name),
                 Set.of("left " + name),

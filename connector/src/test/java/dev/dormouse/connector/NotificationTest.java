@@ -17,6 +17,11 @@ final class NotificationTest {
     @Test
     void aCompletionIsSplitAtItsLastColon() {
         assertThat(decode("cmpl-a:b-1:2")).isEqualTo(new Notification.Completion("cmpl-a:b-1", 2));
+        assertThat(decode("DORMOUSE_CLAIMED:a:b:2"))
+                .isEqualTo(new Notification.Completion("a:b", 2, true));
+        assertThat(decode("DORMOUSE_CLAIMED:2")).isInstanceOf(Notification.Malformed.class);
+        assertThat(new String(new Notification.Completion("r", 3, true).encode(), UTF_8))
+                .isEqualTo("DORMOUSE_CLAIMED:r:3");
         assertThat(new String(new Notification.Completion("r", 1).encode(), UTF_8))
                 .isEqualTo("r:1");
     }

@@ -163,7 +163,8 @@ final class PullReadTest {
         world.elapse(Duration.ofSeconds(1));
         world.tick();
         assertThat(p.sent()).containsExactly("p1");
-        assertThat(p.statistics().expiredRequests()).isEqualTo(1);
+        assertThat(p.statistics().expiredLeases()).isEqualTo(1);
+        assertThat(p.statistics().failures()).isZero();
         assertThat(p.scheduler().heldRequests()).isZero();
 
         inject("p1:1");
@@ -194,10 +195,21 @@ final class PullReadTest {
                         new PeerMessage("x", new PushEnd("p1", true).encode()));
         world.settle();
         assertThat(p.statistics().malformedNotifications()).as("nothing is pushed").isEqualTo(9);
+        for (int i = 0; i < 2; i++) {
+            world.fabric()
+                    .inject(
+                            p.rank().transport().agentName(),
+                            new PeerMessage("x", new byte[(1 << 20) + 1]));
+        }
+        world.settle();
+        assertThat(p.statistics().malformedNotifications())
+                .as("dropped by the transport")
+                .isEqualTo(11);
         KvTransferParams params = p.prefill("p1", 4, new int[] {0}, 1);
         d.decode("d1", 4, params, new int[] {2});
         world.settle();
         assertThat(p.sent()).containsExactly("p1");
+        assertThat(p.statistics().malformedNotifications()).isEqualTo(11);
     }
 
     @Test

@@ -355,6 +355,7 @@ final class PushWaiterTest {
                 Set.of(),
                 Set.of(),
                 Set.of(),
+                Set.of(),
                 Map.of(),
                 cancelled,
                 TransferStatistics.NONE,

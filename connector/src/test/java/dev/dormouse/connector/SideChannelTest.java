@@ -361,7 +361,7 @@ final class SideChannelTest {
         assertThat(desk.anonymousReaders()).isEqualTo(1);
         HandshakeAnswers _ =
                 new HandshakeClient(client, System::nanoTime)
-                        .ask(address, List.of(RANK), List.of(), READER, LIMIT);
+                        .ask(address, List.of(RANK), new OpenClaims(List.of()), READER, LIMIT);
         assertThat(desk.readers()).containsExactly(READER);
         assertThat(desk.anonymousReaders()).isEqualTo(1);
     }
@@ -371,7 +371,14 @@ final class SideChannelTest {
         desk.serve(EPOCH + 1, Map.of(RANK, PAYLOAD)); // which says that it is of EPOCH
         HandshakeClient asking = new HandshakeClient(client, System::nanoTime);
         assertThatExceptionOfType(ConnectorException.class)
-                .isThrownBy(() -> asking.ask(address, List.of(RANK), List.of(), READER, LIMIT))
+                .isThrownBy(
+                        () ->
+                                asking.ask(
+                                        address,
+                                        List.of(RANK),
+                                        new OpenClaims(List.of()),
+                                        READER,
+                                        LIMIT))
                 .withMessageContaining("published anew");
         assertThat(desk.readers()).isEmpty();
     }
@@ -498,7 +505,8 @@ final class SideChannelTest {
             List<RankId> ranks,
             List<HoldQuestion> claims,
             Duration limit) {
-        return new HandshakeClient(client, System::nanoTime).ask(peer, ranks, claims, null, limit);
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(peer, ranks, new OpenClaims(claims), null, limit);
     }
 
     private List<byte[]> ask(List<byte[]> message) throws IOException {

@@ -6,11 +6,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.EngineProcess;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -28,6 +32,7 @@ class MultiEndToEndTest {
 
     @TempDir private static Path logs;
     private static final List<ChildProcess> PROCESSES = new ArrayList<>();
+    private static final Map<Endpoint, Endpoint> ADMINS = new HashMap<>();
     private static Endpoint pulled;
     private static Endpoint pushing;
     private static Endpoint decode;
@@ -42,9 +47,9 @@ class MultiEndToEndTest {
         ChildProcess pushingProcess = serve("pushing", "kv_producer", PUSH);
         ChildProcess decodeProcess =
                 serve("decode", "kv_consumer", PULL + "," + PUSH, "--no-enable-prefix-caching");
-        pulled = new Endpoint("pulled", pulledProcess.awaitReady());
-        pushing = new Endpoint("pushing", pushingProcess.awaitReady());
-        decode = new Endpoint("decode", decodeProcess.awaitReady());
+        pulled = engine(pulledProcess);
+        pushing = engine(pushingProcess);
+        decode = engine(decodeProcess);
         ChildProcess routerProcess =
                 launch(
                         "router",
@@ -58,6 +63,17 @@ class MultiEndToEndTest {
         assertThat(alone).hasSize(TOKENS);
     }
 
+    private static Endpoint engine(ChildProcess process) {
+        EngineProcess engine = new EngineProcess(process);
+        ADMINS.put(engine.endpoint(), engine.admin());
+        return engine.endpoint();
+    }
+
+    /** Posts to the listener that puts an engine to sleep and wakes it. */
+    private static void control(Endpoint engine, String call) {
+        Objects.requireNonNull(ADMINS.get(engine)).post(call);
+    }
+
     private static ChildProcess serve(
             String name, String role, String connectors, String... options) {
         List<String> arguments =
@@ -66,6 +82,7 @@ class MultiEndToEndTest {
                                 "serve",
                                 "--port=0",
                                 "--side-channel-port=0",
+                                "--shutdown-timeout=0",
                                 "--kv-cache-memory=64MiB",
                                 "--max-model-len=512",
                                 "--enable-sleep-mode",
@@ -107,11 +124,11 @@ class MultiEndToEndTest {
     /** Every wake costs one handshake of each connector that has to do with it. */
     private static void requireOverSleepOf(List<Endpoint> sleepers, int handshakes) {
         Counters before = Counters.of(decode);
-        sleepers.forEach(engine -> engine.post("/sleep?level=1"));
+        sleepers.forEach(engine -> control(engine, "/sleep?level=1"));
         if (!sleepers.contains(decode)) {
             requireFromRouter(); // the other one serves
         }
-        sleepers.forEach(engine -> engine.post("/wake_up"));
+        sleepers.forEach(engine -> control(engine, "/wake_up"));
         for (Endpoint holder : List.of(pulled, pushing)) {
             requireTransfer(holder);
         }

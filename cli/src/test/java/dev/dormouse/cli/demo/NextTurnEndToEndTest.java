@@ -174,8 +174,8 @@ class NextTurnEndToEndTest {
 
     /** Nothing of one test is held in the next. */
     private static void forgetHolds() {
-        fleet.decode().post("/sleep?level=1");
-        fleet.decode().post("/wake_up");
+        fleet.decodeAdmin().post("/sleep?level=1");
+        fleet.decodeAdmin().post("/wake_up");
         awaitHeld(fleet.decode(), 0);
         awaitHeld(fleet.prefill(), 0);
     }
@@ -198,8 +198,8 @@ class NextTurnEndToEndTest {
     void aPrefillEngineThatSleptBetweenTurnsReadsAllOfItWithOneHandshake() {
         Conversation chat = new Conversation();
         Turn first = chat.say("How many legs does a spider have?");
-        fleet.prefill().post("/sleep?level=1");
-        fleet.prefill().post("/wake_up");
+        fleet.prefillAdmin().post("/sleep?level=1");
+        fleet.prefillAdmin().post("/wake_up");
         Turn second = chat.say(SECOND);
         requireRead(second, first);
         assertThat(second.remoteTokens())
@@ -213,9 +213,9 @@ class NextTurnEndToEndTest {
     void aTurnWhoseDecodeEngineSleptIsComputedAndTheNextOneReadAgain() {
         Conversation chat = new Conversation();
         Turn first = chat.say("What do cats like to eat?");
-        fleet.decode().post("/sleep?level=2");
+        fleet.decodeAdmin().post("/sleep?level=2");
         assertThat(LiveFleet.metric(fleet.decode(), HELD)).isZero();
-        fleet.decode().post("/wake_up");
+        fleet.decodeAdmin().post("/wake_up");
         Turn second = chat.say(SECOND);
         requireComputed(second, first);
         requireRead(chat.say("Which one is the largest?"), second);

@@ -228,6 +228,8 @@ public final class Engines {
                 scheduler.waitingCount() + lobby.size(),
                 remote.receivingCount(),
                 remote.heldCount(),
+                remote.heldBlocks(),
+                remote.quarantinedBlocks(),
                 blocks.blocks(),
                 blocks.freeBlocks(),
                 counters.promptTokens,
