@@ -73,8 +73,9 @@ final class LlamaModelTest {
                 });
     }
 
+    /** The rows of the tiny model are shorter than a block of the K types. */
     @ParameterizedTest
-    @EnumSource
+    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = {"Q4_K", "Q5_K", "Q6_K"})
     void logitsAreThoseOfANaiveForwardPass(TensorType type) {
         Seeded.forAll(
                 2,
