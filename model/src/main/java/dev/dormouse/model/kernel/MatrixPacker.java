@@ -12,9 +12,9 @@ import java.util.Arrays;
 /**
  * Brings the rows of a GGUF tensor into the order of a {@link PackedMatrix}.
  *
- * <p>A panel's rows are copied to the heap, rewritten where their type asks for it, transposed there
- * by words, and copied out; all but the first and the last pass in the cache. One thread at a time
- * may use a packer.
+ * <p>A panel's rows are copied to the heap, rewritten where their type asks for it, transposed
+ * there by words, and copied out; all but the first and the last pass in the cache. One thread at a
+ * time may use a packer.
  */
 public final class MatrixPacker {
     private static final VarHandle WORD =
@@ -58,8 +58,7 @@ public final class MatrixPacker {
         MemorySegment.copy(packed, 0, weights, ValueLayout.JAVA_BYTE, target, panelBytes);
     }
 
-    private void readRow(
-            MemorySegment tensor, int row, PackedMatrix matrix, int to, int rowBytes) {
+    private void readRow(MemorySegment tensor, int row, PackedMatrix matrix, int to, int rowBytes) {
         int storedBytes = Math.toIntExact(matrix.type().bytesFor(matrix.inputs()));
         long source = (long) row * storedBytes;
         if (!BlockRewriter.rewrites(matrix.type())) {

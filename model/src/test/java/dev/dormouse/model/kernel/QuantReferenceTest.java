@@ -16,7 +16,9 @@ import java.util.Objects;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Packed blocks against what {@code src/test/reference/make_quants.py} got for them, bit by bit. */
+/**
+ * Packed blocks against what {@code src/test/reference/make_quants.py} got for them, bit by bit.
+ */
 final class QuantReferenceTest {
     private static final JsonNode REFERENCE = read();
 
@@ -30,7 +32,9 @@ final class QuantReferenceTest {
     }
 
     @ParameterizedTest
-    @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = {"F32", "F16", "BF16"})
+    @EnumSource(
+            mode = EnumSource.Mode.EXCLUDE,
+            names = {"F32", "F16", "BF16"})
     void packedRowsAreTheReferences(TensorType type) throws IOException {
         JsonNode reference = REFERENCE.path(type.name());
         int rows = reference.path("rows").asInt();

@@ -71,7 +71,8 @@ public final class TensorBytes {
             case Q8_0 -> half(in, block) * in.get(block + 2 + i);
             case Q4_0 -> half(in, block) * (nibble(in, block + 2, i) - 8);
             case Q4_1 -> half(in, block) * nibble(in, block + 4, i) + half(in, block + 2);
-            case Q5_0 -> half(in, block) * (nibble(in, block + 6, i) + fifth(in, block + 2, i) - 16);
+            case Q5_0 ->
+                    half(in, block) * (nibble(in, block + 6, i) + fifth(in, block + 2, i) - 16);
             case Q5_1 ->
                     half(in, block) * (nibble(in, block + 8, i) + fifth(in, block + 4, i))
                             + half(in, block + 2);
