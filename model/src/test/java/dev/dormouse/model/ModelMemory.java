@@ -29,11 +29,11 @@ public final class ModelMemory implements AutoCloseable {
         kv = new PagedKv(shape, blocks, layers);
     }
 
-    MemorySegment weights() {
+    public MemorySegment weights() {
         return weights;
     }
 
-    PagedKv kv() {
+    public PagedKv kv() {
         return kv;
     }
 

@@ -2,6 +2,7 @@ package dev.dormouse.model;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URISyntaxException;
@@ -9,6 +10,7 @@ import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.function.Consumer;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
@@ -47,6 +49,17 @@ public final class TestFolders {
                 Files.copy(file, target.resolve(file.getFileName().toString()));
             }
             return target;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Changes a JSON file of a copied folder. */
+    public static void change(Path file, Consumer<ObjectNode> change) {
+        try {
+            ObjectNode root = (ObjectNode) JSON.readTree(file.toFile());
+            change.accept(root);
+            JSON.writeValue(file.toFile(), root);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

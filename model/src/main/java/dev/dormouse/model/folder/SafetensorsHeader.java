@@ -73,13 +73,19 @@ final class SafetensorsHeader {
         Map<String, TensorInfo> byName = new LinkedHashMap<>();
         for (TensorInfo tensor : tensors) {
             if (tensor.fileOffset() != end) {
-                throw refused("tensor '%s' starts at byte %d of the data, the one before it ends at %d".formatted(tensor.name(), tensor.fileOffset() - dataStart, end - dataStart));
+                throw refused(
+                        "tensor '%s' starts at byte %d of the data, the one before it ends at %d"
+                                .formatted(
+                                        tensor.name(),
+                                        tensor.fileOffset() - dataStart,
+                                        end - dataStart));
             }
             end += tensor.lengthBytes();
             byName.put(tensor.name(), tensor);
         }
         if (end - dataStart != dataBytes) {
-            throw refused("tensors fill %d of %d bytes of data".formatted(end - dataStart, dataBytes));
+            throw refused(
+                    "tensors fill %d of %d bytes of data".formatted(end - dataStart, dataBytes));
         }
         return Collections.unmodifiableMap(byName);
     }
@@ -88,7 +94,9 @@ final class SafetensorsHeader {
         TensorType type = type(name, fields.string("dtype"));
         List<Long> shape = new ArrayList<>(fields.naturals("shape"));
         if (shape.isEmpty() || shape.size() > MAX_DIMENSIONS || shape.contains(0L)) {
-            throw refused("tensor '%s' has shape %s, must be of 1 to %d positive extents".formatted(name, shape, MAX_DIMENSIONS));
+            throw refused(
+                    "tensor '%s' has shape %s, must be of 1 to %d positive extents"
+                            .formatted(name, shape, MAX_DIMENSIONS));
         }
         Collections.reverse(shape);
         long length = lengthBytes(name, type, shape);
@@ -97,7 +105,9 @@ final class SafetensorsHeader {
                 || place.get(0) > place.get(1)
                 || place.get(1) > dataBytes
                 || place.get(1) - place.get(0) != length) {
-            throw refused("tensor '%s' of %d bytes has offsets %s in %d bytes of data".formatted(name, length, place, dataBytes));
+            throw refused(
+                    "tensor '%s' of %d bytes has offsets %s in %d bytes of data"
+                            .formatted(name, length, place, dataBytes));
         }
         return new TensorInfo(name, type, shape, dataStart + place.get(0), length);
     }
@@ -108,7 +118,9 @@ final class SafetensorsHeader {
             case "F16" -> TensorType.F16;
             case "BF16" -> TensorType.BF16;
             default ->
-                    throw refused("tensor '%s' is of type %s; supported are F32, F16, BF16".formatted(name, type));
+                    throw refused(
+                            "tensor '%s' is of type %s; supported are F32, F16, BF16"
+                                    .formatted(name, type));
         };
     }
 

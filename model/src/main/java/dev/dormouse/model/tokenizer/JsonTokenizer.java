@@ -53,6 +53,7 @@ final class JsonTokenizer {
 
     /** Reads it. */
     TokenizerParts read(List<Long> declaredEndTokens) {
+        PieceEncoder encoder = byteLevel ? byteLevelEncoder() : sentencePieceEncoder();
         requireDecoder();
         JsonTemplate template = JsonTemplate.read(file, tokens);
         OptionalInt eos = named("eos_token");
@@ -61,7 +62,7 @@ final class JsonTokenizer {
                 tokens.specials(!normalizer.changesText()),
                 normalizer.changesText() ? normalizer::apply : UnaryOperator.identity(),
                 normalizer.changesText() ? tokens.laterSpecials(normalizer) : SpecialTokens.NONE,
-                byteLevel ? byteLevelEncoder() : sentencePieceEncoder(),
+                encoder,
                 template.before(),
                 template.after(),
                 named("bos_token"),

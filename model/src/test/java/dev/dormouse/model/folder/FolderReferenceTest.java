@@ -37,16 +37,14 @@ final class FolderReferenceTest {
             int[] blocks = memory.blocks(new SplittableRandom(1));
             for (TestFolders.Answer answer : TestFolders.answers(name)) {
                 int[] tokens = answer.tokens();
-                float[] logits =
-                        memory.forward(new SequenceChunk(tokens, 0, blocks, 1)).getFirst();
+                float[] logits = memory.forward(new SequenceChunk(tokens, 0, blocks, 1)).getFirst();
                 assertClose(logits, answer.first());
                 List<Integer> greedy = new ArrayList<>(List.of(best(logits)));
                 while (greedy.size() < answer.greedy().length) {
                     int[] last = {greedy.getLast()};
                     int position = tokens.length + greedy.size() - 1;
                     logits =
-                            memory.forward(new SequenceChunk(last, position, blocks, 1))
-                                    .getFirst();
+                            memory.forward(new SequenceChunk(last, position, blocks, 1)).getFirst();
                     greedy.add(best(logits));
                 }
                 assertThat(greedy).as(answer.text()).containsExactly(boxed(answer.greedy()));
@@ -117,8 +115,7 @@ final class FolderReferenceTest {
             String text =
                     files.chatTemplate(tokenizer)
                             .render(List.of(new ChatMessage("user", "hi")), true);
-            assertThat(text)
-                    .isEqualTo("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+            assertThat(text).isEqualTo("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
         }
     }
 }
