@@ -170,7 +170,7 @@ final class NativePartsTest {
     }
 
     @Test
-    void aModelMayBeAFolder() {
+    void aModelMayBeAFolder() throws Exception {
         FakeMachine fake = new FakeMachine(root).variable("DORMOUSE_MODEL", "/m");
         fake.file("/m/other.json", "{}");
         assertThat(ModelCheck.finding(fake.machine()).text()).endsWith("has no config.json");

@@ -49,9 +49,7 @@ final class JsonVocabulary {
         for (String text : spelled.names()) {
             int id = checked(spelled.natural(text), size, text);
             if (kinds[id] != TokenKind.UNUSED) {
-                throw new TokenizerException(
-                        "load tokenizer: tokens '%s' and '%s' have the same id %d"
-                                .formatted(texts[id], text, id));
+                throw sameId(texts[id], text, id);
             }
             texts[id] = text;
             kinds[id] = TokenKind.NORMAL;
@@ -60,6 +58,9 @@ final class JsonVocabulary {
         }
         for (JsonFields fields : file.objects("added_tokens")) {
             Added token = added(fields, size);
+            if (kinds[token.id] != TokenKind.UNUSED && !texts[token.id].equals(token.text)) {
+                throw sameId(texts[token.id], token.text, token.id);
+            }
             added.add(token);
             addedIds.put(token.text, token.id);
             texts[token.id] = token.text;
@@ -67,6 +68,12 @@ final class JsonVocabulary {
             bytes[token.id] = token.text.getBytes(StandardCharsets.UTF_8);
         }
         vocabulary = new Vocabulary(List.of(texts), kinds, bytes, ids);
+    }
+
+    private static TokenizerException sameId(String first, String second, int id) {
+        return new TokenizerException(
+                "load tokenizer: tokens '%s' and '%s' have the same id %d"
+                        .formatted(first, second, id));
     }
 
     private static Added added(JsonFields fields, int size) {

@@ -98,6 +98,10 @@ final class JsonTokenizerTest {
                 "id 1048576");
         assertRefused(
                 "qwen2",
+                t -> ((ObjectNode) t.path("added_tokens").path(0)).put("id", 3),
+                "'<|endoftext|>' have the same id 3");
+        assertRefused(
+                "qwen2",
                 t -> t.withObject("model").withArray("merges").add("q Z"),
                 "'q Z', is no pair of tokens with a token");
         assertRefused(
