@@ -26,6 +26,7 @@ final class LlamaForward {
     private final ComputeThreads threads;
     private final MatrixMultiply multiply;
     private final PagedAttention attention;
+    private final HeadAdjustment adjustment;
     private final RotaryEmbedding rotary;
     private final int queryWidth;
     private final int keyWidth;
@@ -62,7 +63,11 @@ final class LlamaForward {
         attention = new PagedAttention(kernels, threads, config);
         rotary =
                 new RotaryEmbedding(
-                        config.headDimension(), config.ropeDimensions(), config.ropeBase());
+                        config.headDimension(),
+                        config.ropeDimensions(),
+                        config.ropeBase(),
+                        config.ropeDivisors());
+        adjustment = new HeadAdjustment(config);
         queryWidth = config.heads() * config.headDimension();
         keyWidth = config.kvHeads() * config.headDimension();
         projectedWidth = queryWidth + 2 * keyWidth;
@@ -169,7 +174,7 @@ final class LlamaForward {
         }
     }
 
-    /** Rotates queries and keys, and writes keys and values into the cache. */
+    /** Adjusts and rotates queries and keys, and writes keys and values into the cache. */
     private void cacheRows(int from, int to, int thread) {
         StepBatch step = Objects.requireNonNull(batch);
         PagedKv cache = Objects.requireNonNull(kv);
@@ -178,6 +183,7 @@ final class LlamaForward {
         int head = config.headDimension();
         for (int row = from; row < to; row++) {
             int start = row * projectedWidth;
+            adjustment.apply(layout.layers().get(layer), weights, projected, start);
             for (int h = 0; h < config.heads() + config.kvHeads(); h++) {
                 rotary.rotate(projected, start + h * head, row);
             }

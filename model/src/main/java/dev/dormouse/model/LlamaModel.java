@@ -1,14 +1,17 @@
 package dev.dormouse.model;
 
+import dev.dormouse.model.folder.ModelFolder;
 import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.kernel.ComputeThreads;
 import dev.dormouse.model.kernel.Kernels;
+import dev.dormouse.model.kernel.RowOrder;
 import dev.dormouse.model.kernel.ScalarKernels;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * A model of the Llama architecture: RMS norm, rotary grouped-query attention, gated feed-forward.
+ * A model of the Llama architecture, RMS norm, rotary grouped-query attention, gated feed-forward,
+ * or of Qwen 2's, which adds biases, or Qwen 3's, which adds norms of heads.
  *
  * <p>A row's logits depend on the tokens before it and on nothing else, bit for bit: neither on the
  * other rows of its steps, nor on how its sequence was cut into chunks, nor on blocks, threads or
@@ -25,11 +28,15 @@ public final class LlamaModel implements LanguageModel {
     private final LlamaForward forward;
 
     private LlamaModel(
-            ModelConfig config, GgufFile file, LlamaWeights weights, Kernels kernels, int count) {
+            ModelConfig config,
+            TensorSource source,
+            LlamaWeights weights,
+            Kernels kernels,
+            int count) {
         this.config = config;
         this.kernels = kernels;
         layout = weights.layout();
-        loader = new WeightLoader(file, weights);
+        loader = new WeightLoader(source, weights);
         threads = new ComputeThreads(count);
         forward = new LlamaForward(config, layout, kernels, threads);
     }
@@ -39,7 +46,7 @@ public final class LlamaModel implements LanguageModel {
      * may be loaded.
      *
      * @param threads that compute, the one that calls {@link #forward} among them
-     * @throws ModelException if the file is not a plain Llama model
+     * @throws ModelException if the file holds no plain model of a supported architecture
      */
     public static LlamaModel open(GgufFile file, int threads) {
         return open(file, threads, Kernels.best());
@@ -47,7 +54,33 @@ public final class LlamaModel implements LanguageModel {
 
     static LlamaModel open(GgufFile file, int threads, Kernels kernels) {
         ModelConfig config = LlamaConfig.read(file);
-        LlamaWeights weights = new LlamaWeights(file, config);
+        // llama.cpp's converter reorders the rows of Llama models only.
+        RowOrder rotated =
+                config.architecture().equals("llama")
+                        ? RowOrder.splitHalves(config.headDimension())
+                        : RowOrder.AS_STORED;
+        return open(file, config, rotated, threads, kernels);
+    }
+
+    /**
+     * Opens the model in a folder. The folder stays the caller's, who keeps it open as long as
+     * weights may be loaded.
+     *
+     * @param threads that compute, the one that calls {@link #forward} among them
+     * @throws ModelException if the folder's tensors are not those of its configuration
+     */
+    public static LlamaModel open(ModelFolder folder, int threads) {
+        return open(folder, folder.config(), RowOrder.AS_STORED, threads, Kernels.best());
+    }
+
+    private static LlamaModel open(
+            TensorSource source,
+            ModelConfig config,
+            RowOrder rotated,
+            int threads,
+            Kernels kernels) {
+        config.check(source.path());
+        LlamaWeights weights = new LlamaWeights(source, config, rotated);
         boolean scalar = kernels instanceof ScalarKernels;
         LOG.log(
                 scalar ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
@@ -57,7 +90,7 @@ public final class LlamaModel implements LanguageModel {
                 Long.toString(weights.layout().lengthBytes()),
                 kernels.name(),
                 threads);
-        return new LlamaModel(config, file, weights, kernels, threads);
+        return new LlamaModel(config, source, weights, kernels, threads);
     }
 
     @Override

@@ -10,13 +10,14 @@ import java.util.stream.IntStream;
 /**
  * A model's weights and a KV cache full of NaN, so that what was never written shows in the logits.
  */
-final class ModelMemory implements AutoCloseable {
+public final class ModelMemory implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final LanguageModel model;
     private final MemorySegment weights;
     private final PagedKv kv;
 
-    ModelMemory(LanguageModel model, int blocks, int blockTokens, KvType type) {
+    /** Loads the weights. */
+    public ModelMemory(LanguageModel model, int blocks, int blockTokens, KvType type) {
         this.model = model;
         weights = arena.allocate(model.weightBytes(), 64);
         model.loadWeights(weights);
@@ -28,16 +29,16 @@ final class ModelMemory implements AutoCloseable {
         kv = new PagedKv(shape, blocks, layers);
     }
 
-    MemorySegment weights() {
+    public MemorySegment weights() {
         return weights;
     }
 
-    PagedKv kv() {
+    public PagedKv kv() {
         return kv;
     }
 
     /** All blocks, shuffled. */
-    int[] blocks(SplittableRandom random) {
+    public int[] blocks(SplittableRandom random) {
         int[] blocks = IntStream.range(0, kv.blocks()).toArray();
         for (int i = blocks.length - 1; i > 0; i--) {
             int j = random.nextInt(i + 1);
@@ -54,7 +55,7 @@ final class ModelMemory implements AutoCloseable {
     }
 
     /** Runs a step and copies its logit rows. */
-    List<float[]> forward(SequenceChunk... batch) {
+    public List<float[]> forward(SequenceChunk... batch) {
         Logits logits = step(batch);
         List<float[]> rows = new ArrayList<>();
         for (int row = 0; row < logits.rows(); row++) {

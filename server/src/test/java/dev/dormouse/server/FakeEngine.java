@@ -27,7 +27,8 @@ import org.jspecify.annotations.Nullable;
 /** An engine that answers every request with a script, and remembers what it was asked. */
 final class FakeEngine implements Engine {
     private static final ModelConfig MODEL =
-            new ModelConfig("fake", "llama", 49152, 8, 1, 1, 1, 8, 8, 4096, 8, 10000f, 1e-5f);
+            new ModelConfig(
+                    "fake", "llama", 49152, 8, 1, 1, 1, 8, 8, 4096, 8, 10000f, 1e-5f, List.of());
 
     final List<GenerationRequest> requests = new CopyOnWriteArrayList<>();
     final List<GenerationListener> listeners = new CopyOnWriteArrayList<>();

@@ -97,7 +97,8 @@ final class ChainModel implements LanguageModel {
                 CONTEXT,
                 4,
                 1,
-                1);
+                1,
+                List.of());
     }
 
     @Override

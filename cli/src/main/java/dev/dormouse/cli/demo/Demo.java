@@ -37,8 +37,8 @@ final class Demo {
         List<String> prompts = DemoPrompts.first(options.prompts());
         progress.say(
                 "starting prefill engine, decode engine and router, and an engine that never sleeps");
-        try (ChildProcess alone = Fleet.startOracle(options.kvCacheMiB(), logs);
-                Fleet fleet = Fleet.start(options.kvCacheMiB(), logs)) {
+        try (ChildProcess alone = Fleet.startOracle(options.model(), options.kvCacheMiB(), logs);
+                Fleet fleet = Fleet.start(options.model(), options.kvCacheMiB(), logs)) {
             Endpoint engine = new Endpoint("oracle", alone.awaitReady());
             String model =
                     Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();

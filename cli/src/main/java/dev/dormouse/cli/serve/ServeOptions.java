@@ -43,15 +43,16 @@ final class ServeOptions {
 
     @Option(
             names = "--model",
-            paramLabel = "FILE",
+            paramLabel = "PATH",
             defaultValue = "${env:DORMOUSE_MODEL}",
-            description = "GGUF file (default: the model that the set-up fetched).")
+            description =
+                    "GGUF file, or folder of Hugging Face's with config.json, safetensors and tokenizer.json; Llama, Qwen 2 and Qwen 3 models (default: the model that the set-up fetched).")
     @Nullable Path model;
 
     @Option(
             names = "--served-model-name",
             paramLabel = "NAME",
-            description = "Name in API requests (default: the file's).")
+            description = "Name in API requests (default: the file's or the folder's).")
     @Nullable String servedModelName;
 
     @Option(

@@ -71,7 +71,8 @@ final class HashModel implements LanguageModel {
 
     @Override
     public ModelConfig config() {
-        return new ModelConfig("hash", "llama", VOCABULARY, 4, LAYERS, 1, 1, 4, 4, 4096, 4, 1, 1);
+        return new ModelConfig(
+                "hash", "llama", VOCABULARY, 4, LAYERS, 1, 1, 4, 4, 4096, 4, 1, 1, List.of());
     }
 
     @Override

@@ -33,18 +33,28 @@ public final class ChatTemplate {
     }
 
     /**
-     * The template that a GGUF file brings. A file without one gives an object that says so when it
-     * is used, since such a model still completes plain text.
+     * The template that a GGUF file brings, perhaps none: see {@link #of(String, Tokenizer)}.
      *
      * @param tokenizer of the same file; it spells the BOS and EOS tokens
      * @throws ChatTemplateException when the template cannot be parsed or uses what is not
      *     supported
      */
     public static ChatTemplate of(GgufMetadata metadata, Tokenizer tokenizer) {
+        return of(metadata.findString(KEY).orElse(null), tokenizer);
+    }
+
+    /**
+     * A template from its source, or an object that says that there is none when it is used, since
+     * such a model still completes plain text.
+     *
+     * @param tokenizer of the same model; it spells the BOS and EOS tokens
+     * @throws ChatTemplateException when the template cannot be parsed or uses what is not
+     *     supported
+     */
+    public static ChatTemplate of(@Nullable String source, Tokenizer tokenizer) {
         Map<String, Object> constants = new HashMap<>();
         spell(tokenizer, tokenizer.bos()).ifPresent(s -> constants.put("bos_token", s));
         spell(tokenizer, tokenizer.eos()).ifPresent(s -> constants.put("eos_token", s));
-        @Nullable String source = metadata.findString(KEY).orElse(null);
         return new ChatTemplate(source == null ? null : parse(source), constants);
     }
 
@@ -76,9 +86,7 @@ public final class ChatTemplate {
     public String render(List<ChatMessage> messages, boolean addGenerationPrompt) {
         if (statements == null) {
             throw ChatTemplateException.failed(
-                    "render chat template: the model file has no '"
-                            + KEY
-                            + "'; use the completions endpoint with a written prompt");
+                    "render chat template: the model has none; use the completions endpoint with a written prompt");
         }
         List<Object> values = new ArrayList<>();
         for (ChatMessage message : messages) {

@@ -1,0 +1,54 @@
+package dev.dormouse.model;
+
+import dev.dormouse.model.chat.ChatTemplate;
+import dev.dormouse.model.folder.ModelFolder;
+import dev.dormouse.model.gguf.GgufFile;
+import dev.dormouse.model.tokenizer.Tokenizer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/**
+ * A model's open files: a GGUF file, or a folder as Hugging Face's hub has it.
+ *
+ * <p>They stay open as long as weights may be loaded. Safe from any thread.
+ */
+public interface ModelFiles extends AutoCloseable {
+    /**
+     * Opens what is there: a folder, or else a GGUF file.
+     *
+     * @throws ModelException when it cannot be read, is malformed, or holds a model of an
+     *     unsupported kind
+     */
+    static ModelFiles open(Path path) {
+        return Files.isDirectory(path)
+                ? ModelFolder.open(path)
+                : new GgufModelFile(GgufFile.open(path));
+    }
+
+    /**
+     * Opens the model.
+     *
+     * @param threads that compute, the one that calls {@link LanguageModel#forward} among them
+     * @throws ModelException when the model is of an unsupported kind
+     */
+    LlamaModel openModel(int threads);
+
+    /**
+     * Reads the tokenizer.
+     *
+     * @throws ModelException when it is malformed or of an unsupported kind
+     */
+    Tokenizer tokenizer();
+
+    /**
+     * Reads the chat template.
+     *
+     * @param tokenizer of the same files
+     * @throws ModelException when the template cannot be parsed or uses what is not supported
+     */
+    ChatTemplate chatTemplate(Tokenizer tokenizer);
+
+    /** Closes the files. Idempotent. */
+    @Override
+    void close();
+}
