@@ -11,6 +11,7 @@ import java.util.SplittableRandom;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One world's life: disorder, then healing, then the proof that nothing was left behind and that
@@ -44,7 +45,7 @@ final class History {
 
     /** Lives it. */
     void live() {
-        world.router().onAnswer(conversations::add);
+        world.router().onAnswer(this::answered);
         world.places().forEach(Place::start);
         if (setting.faults()) {
             world.router().onTheWay(faults::onTheWay);
@@ -59,6 +60,7 @@ final class History {
             world.check();
         }
         world.log().add("healing");
+        world.router().onAnswer(conversations::add);
         world.disturbance(() -> {});
         faults.heal();
         settle("everybody is answered and awake", this::isQuiet);
@@ -84,7 +86,7 @@ final class History {
     private void disturb() {
         int pick = random.nextInt(100);
         if (pick < 40) {
-            arrive();
+            arrive(random.nextInt(4) == 0 ? conversations.any() : null);
         } else if (pick < 55) {
             if (setting.sleeps()) {
                 operator.act();
@@ -128,9 +130,17 @@ final class History {
         }
     }
 
-    private void arrive() {
+    /** Many a client goes on soon. */
+    private void answered(Request request, @Nullable KvTransferParams params) {
+        conversations.add(request, params);
+        if (params != null && random.nextInt(4) > 0) {
+            Duration pause = Duration.ofMillis(random.nextInt(300));
+            world.agenda().after(pause, () -> arrive(conversations.any()));
+        }
+    }
+
+    private void arrive(Conversations.@Nullable Turn turn) {
         if (world.router().open().size() < MAX_OPEN) {
-            Conversations.Turn turn = random.nextBoolean() ? conversations.any() : null;
             List<Integer> prompt = turn == null ? prompts.any() : conversations.prompt(turn, false);
             if (turn == null) {
                 world.router().take(request(prompt, plan()));

@@ -56,7 +56,7 @@ record Setting(
         }
         // A holder's blocks may be shorter where the readers have at least as many ranks.
         boolean push = random.nextInt(4) == 0;
-        boolean nextTurns = !push && random.nextBoolean();
+        boolean nextTurns = !push && random.nextInt(3) > 0;
         int prefillBlock =
                 !push && largestPrefill <= smallestDecode && random.nextInt(4) == 0 ? 2 : 4;
         List<EngineSpec> engines = new ArrayList<>();
@@ -68,7 +68,7 @@ record Setting(
                             prefill ? Role.PREFILL : Role.DECODE,
                             nextTurns
                                     ? new ReadBack(
-                                            Duration.ofSeconds(2 + random.nextInt(40)),
+                                            Duration.ofSeconds(2 + random.nextInt(20)),
                                             random.nextInt(6))
                                     : null,
                             push,

@@ -2,9 +2,11 @@ package dev.dormouse.simulation;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.ConnectorConfig;
 import dev.dormouse.connector.ConnectorStep;
 import dev.dormouse.connector.HandOver;
+import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
@@ -67,6 +69,21 @@ final class NegativeControlsTest {
                                     Object result = scheduler.invoke(proxy, method, arguments);
                                     return method.getName().equals("onFinished")
                                             ? new HandOver(false, ((HandOver) result).params())
+                                            : result;
+                                },
+                        UnaryOperator.identity()));
+    }
+
+    @Test
+    void aChangedConversationThatIsNotComparedGivesWrongTokens() {
+        expect(
+                "WRONG TOKEN",
+                halves(
+                        scheduler ->
+                                (proxy, method, arguments) -> {
+                                    Object result = scheduler.invoke(proxy, method, arguments);
+                                    return result instanceof HandOver handOver
+                                            ? withoutHashOfTurn(handOver)
                                             : result;
                                 },
                         UnaryOperator.identity()));
@@ -204,6 +221,17 @@ final class NegativeControlsTest {
                 Set.of(),
                 report.revoked(),
                 report.statistics());
+    }
+
+    /** What a decode engine holds fits every prompt. */
+    private static HandOver withoutHashOfTurn(HandOver handOver) {
+        KvTransferParams params = handOver.params();
+        if (params == null || params.remotePrefill()) {
+            return handOver;
+        }
+        ObjectNode json = params.toJson();
+        json.remove("remote_prompt_hash");
+        return new HandOver(handOver.holdBlocks(), KvTransferParams.of(json));
     }
 
     private static WorkerReport withoutSent(WorkerReport report) {
