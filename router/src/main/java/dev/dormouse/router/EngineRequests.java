@@ -84,7 +84,8 @@ final class EngineRequests {
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         if (!places.tryAcquire()) {
             ErrorAnswer.send(
-                    new ApiError(503, "router_busy", "too many requests in flight", null, null, "1"),
+                    new ApiError(
+                            503, "router_busy", "too many requests in flight", null, null, "1"),
                     response);
             return Outcome.FAILED;
         }

@@ -90,8 +90,7 @@ final class ResponseRelay {
         byte[] body = call.readUpTo(MAX_REASON_BYTES);
         call.settle(Outcome.FAILED);
         ApiError error =
-                step.error(
-                        reason(body), head.headers().firstValue("retry-after").orElse(null));
+                step.error(reason(body), head.headers().firstValue("retry-after").orElse(null));
         return new Step.Refuse(error, Outcome.FAILED);
     }
 

@@ -11,8 +11,8 @@ import java.lang.System.Logger.Level;
 import java.net.http.HttpResponse;
 
 /**
- * Carries out over HTTP what a request's {@link Routing} decides. Thread-safe; a request runs on its
- * caller's thread.
+ * Carries out over HTTP what a request's {@link Routing} decides. Thread-safe; a request runs on
+ * its caller's thread.
  */
 final class RoutingDriver {
     /** Tells the client how its prompt got to the decode engine. */

@@ -171,8 +171,7 @@ final class Carrier {
 
     /** Whether an engine has failed in a transition, and says so or has been ended since. */
     private boolean hasFailed(EngineProcess process) {
-        return process.state().phase() == Phase.FAILED
-                || (world.hasFaults() && !process.isAlive());
+        return process.state().phase() == Phase.FAILED || (world.hasFaults() && !process.isAlive());
     }
 
     private void answered(Role role, Leg ended, Leg.Outcome outcome) {

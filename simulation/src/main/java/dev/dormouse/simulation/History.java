@@ -277,7 +277,8 @@ final class History {
                 EngineStatistics before = reader.statistics();
                 for (int i = 0; i < 2; i++) {
                     List<Integer> prompt = prompts.unheardOf();
-                    world.router().take(request(prompt, Request.Plan.MUST_SUCCEED), prefill, decode);
+                    world.router()
+                            .take(request(prompt, Request.Plan.MUST_SUCCEED), prefill, decode);
                     settle("the pair has answered", this::isQuiet);
                 }
                 EngineStatistics after = reader.statistics();

@@ -3,8 +3,8 @@ package dev.dormouse.simulation;
 import java.util.SplittableRandom;
 
 /**
- * Runs worlds: the production code of connector, engine and router, under schedules, faults and sleeps that
- * one seed decides. A seed's world always lives the same life.
+ * Runs worlds: the production code of connector, engine and router, under schedules, faults and
+ * sleeps that one seed decides. A seed's world always lives the same life.
  */
 public final class Simulation {
     private Simulation() {}

@@ -105,7 +105,11 @@ public final class SimulateCommand implements Callable<Integer> {
                 all.answered(), all.refused());
         out.printf(
                 "remote KV: %d prompt tokens read, %d of them for next turns, %d reads failed or refused, %d holds ran out, %d were taken back%n",
-                all.remoteTokens(), all.turnTokens(), all.failedReads(), all.expiredHolds(), all.revokedHolds());
+                all.remoteTokens(),
+                all.turnTokens(),
+                all.failedReads(),
+                all.expiredHolds(),
+                all.revokedHolds());
         out.printf(
                 "handshakes: %d succeeded, %d failed%n", all.handshakes(), all.failedHandshakes());
         out.printf(

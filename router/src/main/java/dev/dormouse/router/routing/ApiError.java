@@ -59,7 +59,8 @@ public record ApiError(
      *
      * @param reason the engine's own words, or empty
      */
-    public static ApiError ofStatus(Role leg, int status, String reason, @Nullable String retryAfter) {
+    public static ApiError ofStatus(
+            Role leg, int status, String reason, @Nullable String retryAfter) {
         String message =
                 leg.label()
                         + " engine answered "

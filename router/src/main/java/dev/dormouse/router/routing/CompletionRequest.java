@@ -43,7 +43,8 @@ public final class CompletionRequest {
      * @param forwardLastTurn whether the client may say where its last turn's KV is
      * @throws IOException if it is not a JSON object; the message is fit for the client
      */
-    public static CompletionRequest parse(byte[] bytes, boolean forwardLastTurn) throws IOException {
+    public static CompletionRequest parse(byte[] bytes, boolean forwardLastTurn)
+            throws IOException {
         JsonNode json;
         try {
             json = Json.read(bytes);

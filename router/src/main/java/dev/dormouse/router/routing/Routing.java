@@ -96,9 +96,7 @@ public final class Routing {
                     decode(request.decodeBody(handedOver.params()), HandOver.YES);
             case PrefillAnswer.NothingHandedOver _ -> decode(request.plainBody(), HandOver.NO);
             case PrefillAnswer.Aborted _ ->
-                    askNext(
-                            UNREADY,
-                            new Step.Refuse(ApiError.aborted(leg.role()), Outcome.FAILED));
+                    askNext(UNREADY, new Step.Refuse(ApiError.aborted(leg.role()), Outcome.FAILED));
             case PrefillAnswer.Unusable _ ->
                     failed(
                             Outcome.BROKEN,

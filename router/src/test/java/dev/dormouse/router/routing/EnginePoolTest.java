@@ -13,8 +13,7 @@ class EnginePoolTest {
     private static final URI ANYWHERE = URI.create("http://127.0.0.1:1");
 
     private final EnginePool pool =
-            EnginePool.of(
-                    Role.DECODE, List.of(ANYWHERE, ANYWHERE, ANYWHERE, ANYWHERE, ANYWHERE));
+            EnginePool.of(Role.DECODE, List.of(ANYWHERE, ANYWHERE, ANYWHERE, ANYWHERE, ANYWHERE));
 
     @Test
     void thoseThatAreReadyComeFirstByTurnsThenSleepersThenTheDead() {
