@@ -83,7 +83,7 @@ public final class Simulation {
 
     static Report run(long seed, Tampering tampering) {
         SplittableRandom random = new SplittableRandom(seed);
-        Setting setting = Setting.draw(random);
+        Setting setting = tampering.setting(Setting.draw(random));
         World world = new World(setting, tampering, random.split());
         try {
             new History(setting, world, random.split()).live();

@@ -12,6 +12,7 @@ import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.RankMemory;
+import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelTransport;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
@@ -110,6 +111,18 @@ final class NegativeControlsTest {
         expect(
                 "WRONG TOKEN",
                 new Tampering() {
+                    /** Slow reads of addresses, whose pages sleep and wake meanwhile. */
+                    @Override
+                    public Setting setting(Setting drawn) {
+                        return new Setting(
+                                Addressing.VIRTUAL,
+                                drawn.kvHeads(),
+                                drawn.engines(),
+                                false,
+                                true,
+                                4 * drawn.events());
+                    }
+
                     @Override
                     public ConnectorHalves halves(ConnectorHalves halves) {
                         return lies.halves(halves);
@@ -117,7 +130,7 @@ final class NegativeControlsTest {
 
                     @Override
                     public void opened(ModelTransport transport) {
-                        transport.faults().setReadDelay(Duration.ofMillis(200));
+                        transport.faults().setReadDelay(Duration.ofMillis(500));
                     }
                 });
     }
