@@ -111,7 +111,7 @@ final class NegativeControlsTest {
         expect(
                 "WRONG TOKEN",
                 new Tampering() {
-                    /** Slow reads of addresses, whose pages sleep and wake meanwhile. */
+                    // Slow reads of addresses, whose pages sleep and wake meanwhile.
                     @Override
                     public Setting setting(Setting drawn) {
                         return new Setting(
