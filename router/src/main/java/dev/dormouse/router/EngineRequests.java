@@ -2,6 +2,11 @@ package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.TimeLimits;
+import dev.dormouse.router.routing.ApiError;
+import dev.dormouse.router.routing.CompletionRequest;
+import dev.dormouse.router.routing.EnginePool;
+import dev.dormouse.router.routing.Outcome;
+import dev.dormouse.router.routing.Routing;
 import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.RequestException;
@@ -27,9 +32,9 @@ final class EngineRequests {
     /** As long as an engine takes them; it would replace a longer one by its own. */
     private static final Pattern LEGAL_REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
 
-    private final CompletionHandler completions;
-    private final Leg decode;
-    private final ResponseRelay relay;
+    private final EnginePool prefill;
+    private final EnginePool decode;
+    private final RoutingDriver driver;
     private final RouterMetrics metrics;
     private final TimeLimits limits;
     private final Duration clientTimeout;
@@ -39,16 +44,16 @@ final class EngineRequests {
 
     /** {@code freshRequestIds} names the requests whose clients do not. */
     EngineRequests(
-            CompletionHandler completions,
-            Leg decode,
-            ResponseRelay relay,
+            EnginePool prefill,
+            EnginePool decode,
+            RoutingDriver driver,
             RouterMetrics metrics,
             TimeLimits limits,
             RouterConfig config,
             Supplier<String> freshRequestIds) {
-        this.completions = completions;
+        this.prefill = prefill;
         this.decode = decode;
-        this.relay = relay;
+        this.driver = driver;
         this.metrics = metrics;
         this.limits = limits;
         this.clientTimeout = config.clientTimeout();
@@ -78,8 +83,10 @@ final class EngineRequests {
 
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         if (!places.tryAcquire()) {
-            new ApiError(503, "router_busy", "too many requests in flight", null, null, "1")
-                    .send(response);
+            ErrorAnswer.send(
+                    new ApiError(
+                            503, "router_busy", "too many requests in flight", null, null, "1"),
+                    response);
             return Outcome.FAILED;
         }
         try {
@@ -102,7 +109,7 @@ final class EngineRequests {
             Outcome outcome =
                     switch (endpoint) {
                         case COMPLETIONS, CHAT_COMPLETIONS -> complete(request, exchange);
-                        case MODELS -> models(exchange);
+                        case MODELS -> driver.serve(Routing.ofQuestion(decode), exchange);
                     };
             LOGGER.log(
                     Level.DEBUG,
@@ -124,20 +131,8 @@ final class EngineRequests {
         } catch (IOException e) {
             return reject("invalid_json", String.valueOf(e.getMessage()), exchange.response());
         }
-        return completions.handle(completion, exchange);
-    }
-
-    private Outcome models(Exchange exchange) {
-        try (Leg.Answer answer =
-                decode.open(
-                        decode.candidates(),
-                        engine -> exchange.requestTo(engine).build(),
-                        exchange.endpoint(),
-                        exchange.client())) {
-            return relay.relay(decode, answer.call(), answer.head(), exchange.response());
-        } catch (UpstreamFailure e) {
-            return CompletionHandler.sendFailure(Role.DECODE, e, exchange);
-        }
+        completion.detour().ifPresent(metrics::prefillBypassed);
+        return driver.serve(Routing.ofCompletion(completion, prefill, decode), exchange);
     }
 
     private byte[] readBody(ServerRequest request, ClientConnection client) {
@@ -152,7 +147,7 @@ final class EngineRequests {
     }
 
     private static Outcome reject(String code, String message, ServerResponse response) {
-        ApiError.of(400, code, message).send(response);
+        ErrorAnswer.send(ApiError.of(400, code, message), response);
         return Outcome.REJECTED;
     }
 }

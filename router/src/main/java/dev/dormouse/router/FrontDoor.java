@@ -1,6 +1,8 @@
 package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
+import dev.dormouse.router.routing.ApiError;
+import dev.dormouse.router.routing.Outcome;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.HttpException;
 import io.helidon.http.Method;
@@ -42,7 +44,8 @@ final class FrontDoor implements Handler {
             if (response.isSent() || response.bytesWritten() > 0) {
                 throw new AbruptEnd(Outcome.FAILED, "failed in the middle of an answer");
             }
-            ApiError.of(500, "internal_error", "the router failed; see its log").send(response);
+            ErrorAnswer.send(
+                    ApiError.of(500, "internal_error", "the router failed; see its log"), response);
         }
     }
 
@@ -65,7 +68,7 @@ final class FrontDoor implements Handler {
         if (method.equals(Method.HEAD)) {
             response.status(Status.create(error.status())).send();
         } else {
-            error.send(response);
+            ErrorAnswer.send(error, response);
         }
     }
 }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.router.routing.Outcome;
 import dev.dormouse.testkit.Await;
 import java.net.http.HttpResponse;
 import java.util.List;

@@ -1,4 +1,4 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 import java.net.URI;
 import java.util.ArrayList;
@@ -9,24 +9,31 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** The engines of one role, taken in turn. Thread-safe. */
-final class EnginePool {
+public final class EnginePool {
     private final List<Engine> engines;
     private final AtomicInteger turn = new AtomicInteger();
 
-    EnginePool(Role role, List<URI> baseUrls) {
+    /** {@code engines} are of one role, at least one. */
+    public EnginePool(List<Engine> engines) {
+        this.engines = List.copyOf(engines);
+    }
+
+    /** Engines of one role at these addresses. */
+    public static EnginePool of(Role role, List<URI> baseUrls) {
         List<Engine> all = new ArrayList<>();
         for (URI url : baseUrls) {
             all.add(new Engine(role, all.size(), url));
         }
-        engines = List.copyOf(all);
+        return new EnginePool(all);
     }
 
-    List<Engine> engines() {
+    /** All engines, as they were given. */
+    public List<Engine> engines() {
         return engines;
     }
 
     /** True if at least one engine took requests at its last check. */
-    boolean ready() {
+    public boolean ready() {
         return engines.stream().anyMatch(engine -> engine.health().ready());
     }
 
@@ -35,7 +42,7 @@ final class EnginePool {
      * sleepers, then the others. What is known of an engine is only a preference, since it may be a
      * moment old: with no engine ready the attempt itself tells.
      */
-    List<Engine> candidates() {
+    public List<Engine> candidates() {
         Map<Engine.Readiness, List<Engine>> alike = new EnumMap<>(Engine.Readiness.class);
         for (Engine engine : engines) {
             alike.computeIfAbsent(engine.health().readiness(), _ -> new ArrayList<>()).add(engine);

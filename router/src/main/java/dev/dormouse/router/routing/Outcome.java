@@ -1,7 +1,7 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 /** How a request, or one leg of it, ended. */
-enum Outcome {
+public enum Outcome {
     /** Answered with success, completely. */
     OK("ok"),
     /** Answered with 4xx. */
@@ -24,12 +24,12 @@ enum Outcome {
     }
 
     /** The value of the metrics' {@code outcome} label. */
-    String label() {
+    public String label() {
         return label;
     }
 
     /** The outcome that an answer's status alone means. */
-    static Outcome ofStatus(int status) {
+    public static Outcome ofStatus(int status) {
         return switch (status / 100) {
             case 2 -> OK;
             case 4 -> REJECTED;

@@ -1,4 +1,4 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -14,7 +14,7 @@ import java.util.Optional;
  * make an engine read memory of its choice; unless the router is told to trust its clients. Then
  * those that a decode engine gave for the next turn go to the prefill engine.
  */
-final class CompletionRequest {
+public final class CompletionRequest {
     private static final String KV_PARAMS = "kv_transfer_params";
 
     /**
@@ -43,7 +43,8 @@ final class CompletionRequest {
      * @param forwardLastTurn whether the client may say where its last turn's KV is
      * @throws IOException if it is not a JSON object; the message is fit for the client
      */
-    static CompletionRequest parse(byte[] bytes, boolean forwardLastTurn) throws IOException {
+    public static CompletionRequest parse(byte[] bytes, boolean forwardLastTurn)
+            throws IOException {
         JsonNode json;
         try {
             json = Json.read(bytes);
@@ -66,7 +67,7 @@ final class CompletionRequest {
     }
 
     /** Why the prefill leg is left out, if it is. */
-    Optional<Detour> detour() {
+    public Optional<Detour> detour() {
         if (moreThanOne(body.path("n")) || moreThanOne(body.path("best_of"))) {
             return Optional.of(Detour.CHOICES);
         }
@@ -85,7 +86,7 @@ final class CompletionRequest {
     }
 
     /** The body for the prefill engine: one token, not streamed, to be decoded elsewhere. */
-    byte[] prefillBody() {
+    ObjectNode prefillBody() {
         ObjectNode prefill = body.deepCopy();
         prefill.remove(REMOVED_FOR_PREFILL);
         prefill.put("stream", false);
@@ -101,19 +102,19 @@ final class CompletionRequest {
         params.putNull("remote_host");
         params.putNull("remote_port");
         params.setAll(lastTurn);
-        return Json.write(prefill);
+        return prefill;
     }
 
     /** The client's body with the hand-over {@code params}, whatever they hold. */
-    byte[] decodeBody(JsonNode params) {
+    ObjectNode decodeBody(JsonNode params) {
         ObjectNode decode = body.deepCopy();
         decode.set(KV_PARAMS, params);
-        return Json.write(decode);
+        return decode;
     }
 
     /** The client's body without a hand-over: the engine computes the prompt itself. */
-    byte[] plainBody() {
-        return Json.write(body);
+    ObjectNode plainBody() {
+        return body.deepCopy();
     }
 
     private static boolean moreThanOne(JsonNode count) {

@@ -1,7 +1,7 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 /** What the router asks an engine for; also the name of the leg. */
-enum Role {
+public enum Role {
     /** Computes a prompt's KV and holds it. */
     PREFILL("prefill"),
     /** Reads the KV and produces the answer. */
@@ -14,7 +14,7 @@ enum Role {
     }
 
     /** The name in messages, headers and metrics. */
-    String label() {
+    public String label() {
         return label;
     }
 }

@@ -1,4 +1,4 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -26,10 +26,10 @@ class CompletionRequestTest {
                     JsonNode params = randomValue(random, 4);
                     CompletionRequest request = CompletionRequest.parse(Json.write(body), false);
 
-                    ObjectNode decode = (ObjectNode) Json.read(request.decodeBody(params));
+                    ObjectNode decode = request.decodeBody(params);
                     assertThat(text(decode.remove("kv_transfer_params"))).isEqualTo(text(params));
                     assertThat(text(decode)).isEqualTo(text(body));
-                    assertThat(text(Json.read(request.plainBody()))).isEqualTo(text(body));
+                    assertThat(text(request.plainBody())).isEqualTo(text(body));
                 });
     }
 
@@ -60,10 +60,7 @@ class CompletionRequestTest {
                     }
 
                     ObjectNode prefill =
-                            (ObjectNode)
-                                    Json.read(
-                                            CompletionRequest.parse(Json.write(body), false)
-                                                    .prefillBody());
+                            CompletionRequest.parse(Json.write(body), false).prefillBody();
                     assertThat(prefill.get("max_tokens")).isEqualTo(JSON.numberNode(1));
                     assertThat(prefill.get("stream")).isEqualTo(JSON.booleanNode(false));
                     assertThat(prefill.get("max_completion_tokens"))

@@ -1,10 +1,7 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.http.ErrorBody;
-import io.helidon.http.HeaderNames;
-import io.helidon.http.Status;
-import io.helidon.webserver.http.ServerResponse;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param upstreamStatus the engine's HTTP status
  * @param retryAfter value of the {@code Retry-After} header
  */
-record ApiError(
+public record ApiError(
         int status,
         String code,
         String message,
@@ -26,18 +23,22 @@ record ApiError(
         @Nullable Integer upstreamStatus,
         @Nullable String retryAfter) {
     /** Names the leg whose engine is at fault, on every answer that is not a success. */
-    static final String FAILED_LEG = "x-dormouse-failed-leg";
+    public static final String FAILED_LEG = "x-dormouse-failed-leg";
 
     /** An error that no engine had a part in. */
-    static ApiError of(int status, String code, String message) {
+    public static ApiError of(int status, String code, String message) {
         return new ApiError(status, code, message, null, null, null);
     }
 
-    /** An engine that gave no usable answer. */
-    static ApiError of(Role leg, UpstreamFailure failure) {
-        String message = failure.detail();
+    /**
+     * An engine that gave no usable answer.
+     *
+     * @param outcome what happened
+     * @param message names no address
+     */
+    public static ApiError of(Role leg, Outcome outcome, String message) {
         String prefix = leg.label() + "_";
-        return switch (failure.outcome()) {
+        return switch (outcome) {
             case UNREACHABLE -> new ApiError(503, prefix + "unreachable", message, leg, null, "1");
             case TIMED_OUT -> new ApiError(504, prefix + "timeout", message, leg, null, null);
             case OK, REJECTED, FAILED, BROKEN, CANCELLED ->
@@ -46,7 +47,7 @@ record ApiError(
     }
 
     /** An engine that took the request and ended it by itself, without an answer. */
-    static ApiError aborted(Role leg) {
+    public static ApiError aborted(Role leg) {
         String message =
                 leg.label()
                         + " engine ended the request, as it does when it pauses or falls asleep";
@@ -58,7 +59,8 @@ record ApiError(
      *
      * @param reason the engine's own words, or empty
      */
-    static ApiError ofStatus(Role leg, int status, String reason, @Nullable String retryAfter) {
+    public static ApiError ofStatus(
+            Role leg, int status, String reason, @Nullable String retryAfter) {
         String message =
                 leg.label()
                         + " engine answered "
@@ -70,7 +72,7 @@ record ApiError(
     }
 
     /** The body. */
-    ObjectNode toJson() {
+    public ObjectNode toJson() {
         ObjectNode body = ErrorBody.of(status, code, null, message);
         ObjectNode error = body.withObject("/" + ErrorBody.ERROR);
         if (leg != null) {
@@ -83,20 +85,7 @@ record ApiError(
     }
 
     /** The body as bytes. */
-    byte[] toBytes() {
+    public byte[] toBytes() {
         return Json.write(toJson());
-    }
-
-    /** Answers a request with this error. */
-    void send(ServerResponse response) {
-        response.status(Status.create(status));
-        response.header(HeaderNames.CONTENT_TYPE, "application/json");
-        if (leg != null) {
-            response.header(FAILED_LEG, leg.label());
-        }
-        if (retryAfter != null) {
-            response.header(HeaderNames.RETRY_AFTER, retryAfter);
-        }
-        response.send(toBytes());
     }
 }

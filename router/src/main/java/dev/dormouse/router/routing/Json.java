@@ -1,4 +1,4 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
@@ -8,12 +8,13 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 
 /**
  * Reads and writes JSON trees without touching their values: integers of any size and the digits of
  * decimal numbers survive. Jackson's default limits on depth and number length hold.
  */
-final class Json {
+public final class Json {
     private static final JsonMapper MAPPER =
             JsonMapper.builder()
                     .enable(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS)
@@ -24,7 +25,7 @@ final class Json {
     private Json() {}
 
     /** An empty object. */
-    static ObjectNode object() {
+    public static ObjectNode object() {
         return JsonNodeFactory.instance.objectNode();
     }
 
@@ -33,7 +34,7 @@ final class Json {
      *
      * @throws IOException if the bytes are not exactly one JSON value; the message says why
      */
-    static JsonNode read(byte[] bytes) throws IOException {
+    public static JsonNode read(byte[] bytes) throws IOException {
         try {
             // Unlike readTree, this refuses empty input.
             return MAPPER.readValue(bytes, JsonNode.class);
@@ -46,11 +47,11 @@ final class Json {
     }
 
     /** Writes UTF-8; half of a surrogate pair comes out as the escape it came in as. */
-    static byte[] write(JsonNode node) {
+    public static byte[] write(JsonNode node) {
         try {
             return MAPPER.writeValueAsBytes(node);
         } catch (JsonProcessingException e) {
-            throw new RouterException("writing JSON to memory failed", e);
+            throw new UncheckedIOException("writing JSON to memory failed", e);
         }
     }
 }

@@ -1,10 +1,10 @@
-package dev.dormouse.router;
+package dev.dormouse.router.routing;
 
 /**
  * Why a request goes to a decode engine alone. A hand-over names one request and one list of
  * blocks, so it cannot serve these.
  */
-enum Detour {
+public enum Detour {
     /** {@code n} or {@code best_of} above 1. */
     CHOICES("choices"),
     /** {@code use_beam_search}. */
@@ -21,7 +21,7 @@ enum Detour {
     }
 
     /** The value of the metrics' {@code reason} label. */
-    String label() {
+    public String label() {
         return label;
     }
 }
