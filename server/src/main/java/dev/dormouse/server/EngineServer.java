@@ -1,12 +1,12 @@
 package dev.dormouse.server;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.ClientConnections;
+import dev.dormouse.http.JsonBodies;
 import dev.dormouse.http.Refusals;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
@@ -24,6 +24,7 @@ import java.util.UUID;
 import java.util.concurrent.Semaphore;
 import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The HTTP server of one engine: OpenAI's endpoints, vLLM's control endpoints, health and metrics.
@@ -39,6 +40,7 @@ public final class EngineServer implements AutoCloseable {
      */
     private static final int MAX_BODIES_READ = 4;
 
+    private static final String MODELS = "/v1/models";
     private static final Pattern REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
     private static final io.helidon.http.HeaderName X_REQUEST_ID =
             HeaderNames.create("X-Request-Id");
@@ -55,6 +57,8 @@ public final class EngineServer implements AutoCloseable {
     private final ControlHandlers control;
     private final JobReader reader;
     private final Tokenizing tokenizing;
+    private final ApiKeys keys;
+    private final String version;
     private final int maxRequestsInFlight;
     private final Semaphore places;
     private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
@@ -73,7 +77,9 @@ public final class EngineServer implements AutoCloseable {
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
         this.control = new ControlHandlers(engine, metrics.control());
-        this.reader = new JobReader(engine.info(), config.legs());
+        this.reader = new JobReader(engine.info(), config.legs(), text.tokenizer());
+        this.keys = new ApiKeys(config.apiKeys());
+        this.version = config.version();
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
         this.maxRequestsInFlight = config.maxRequestsInFlight();
         this.places = new Semaphore(maxRequestsInFlight);
@@ -136,61 +142,90 @@ public final class EngineServer implements AutoCloseable {
     private void route(HttpRouting.Builder routing, ModelText text) {
         CompletionsHandler completions = new CompletionsHandler(reader, text.tokenizer());
         ChatHandler chat = new ChatHandler(reader, text);
+        Paths paths = new Paths(routing);
         routing.addFilter(
-                        (chain, request, response) -> {
-                            ClientConnection.CURRENT.get().endIfAsked(request, response);
-                            chain.proceed();
-                        })
-                .post(
-                        "/v1/completions",
-                        (request, response) -> admit(completions, request, response))
-                .post("/v1/chat/completions", (request, response) -> admit(chat, request, response))
-                .get("/v1/models", (request, response) -> Answers.send(response, models()))
-                .post(
-                        "/tokenize",
-                        (request, response) ->
-                                Answers.send(response, tokenizing.tokenize(body(request))))
-                .post(
-                        "/detokenize",
-                        (request, response) ->
-                                Answers.send(response, tokenizing.detokenize(body(request))))
-                .get("/health", (request, response) -> health(response, healthy()))
-                .get("/ready", (request, response) -> health(response, ready()))
-                .get("/metrics", (request, response) -> metrics(response))
-                .post(
-                        "/sleep",
-                        (request, response) ->
-                                Answers.send(response, control.sleep(parameters(request))))
-                .post(
-                        "/wake_up",
-                        (request, response) ->
-                                Answers.send(response, control.wake(parameters(request))))
-                .post(
-                        "/release_kv_cache_memory",
-                        (request, response) -> Answers.send(response, control.releaseKvCache()))
-                .get(
-                        "/is_sleeping",
-                        (request, response) -> Answers.send(response, control.isSleeping()))
-                .post(
-                        "/pause",
-                        (request, response) ->
-                                Answers.send(response, control.pause(parameters(request))))
-                .post("/resume", (request, response) -> Answers.send(response, control.resume()))
-                .get(
-                        "/is_paused",
-                        (request, response) -> Answers.send(response, control.isPaused()))
-                .post(
-                        "/reset_prefix_cache",
-                        (request, response) -> Answers.send(response, control.resetPrefixCache()))
-                .any(EngineServer::unknown)
+                (chain, request, response) -> {
+                    ClientConnection.CURRENT.get().endIfAsked(request, response);
+                    if (request.path().path().startsWith("/v1/") && !keys.admit(request.headers())) {
+                        response.header(HeaderNames.WWW_AUTHENTICATE, "Bearer");
+                        throw ApiException.of(
+                                401,
+                                "invalid_api_key",
+                                "this engine asks for an API key: send `Authorization: Bearer KEY`");
+                    }
+                    chain.proceed();
+                });
+        paths.post("/v1/completions", (request, response) -> admit(completions, request, response));
+        paths.post("/v1/chat/completions", (request, response) -> admit(chat, request, response));
+        paths.get(MODELS, (request, response) -> Answers.send(response, models()));
+        paths.get(
+                MODELS + "/*",
+                (request, response) -> Answers.send(response, model(request.path().path())));
+        paths.post(
+                "/tokenize",
+                (request, response) -> Answers.send(response, tokenizing.tokenize(body(request))));
+        paths.post(
+                "/detokenize",
+                (request, response) ->
+                        Answers.send(response, tokenizing.detokenize(body(request))));
+        paths.get("/health", (request, response) -> health(response, healthy()));
+        paths.get("/ping", (request, response) -> health(response, healthy()));
+        paths.post("/ping", (request, response) -> health(response, healthy()));
+        paths.get("/ready", (request, response) -> health(response, ready()));
+        paths.get("/metrics", (request, response) -> metrics(response));
+        paths.get(
+                "/version",
+                (request, response) ->
+                        Answers.send(response, Answers.JSON.objectNode().put("version", version)));
+        paths.get(
+                "/load",
+                (request, response) ->
+                        Answers.send(
+                                response, Answers.JSON.objectNode().put("server_load", load())));
+        routeControl(paths);
+        routing.any(paths::refuse)
                 .error(
                         ApiException.class,
                         (request, response, error) -> Answers.send(response, error))
                 .error(Exception.class, EngineServer::unexpected);
     }
 
+    private void routeControl(Paths paths) {
+        paths.post(
+                "/sleep",
+                (request, response) ->
+                        Answers.send(response, control.sleep(parameters(request))));
+        paths.post(
+                "/wake_up",
+                (request, response) -> Answers.send(response, control.wake(parameters(request))));
+        paths.post(
+                "/release_kv_cache_memory",
+                (request, response) -> Answers.send(response, control.releaseKvCache()));
+        paths.get(
+                "/is_sleeping",
+                (request, response) -> Answers.send(response, control.isSleeping()));
+        paths.post(
+                "/pause",
+                (request, response) ->
+                        Answers.send(response, control.pause(parameters(request))));
+        paths.post("/resume", (request, response) -> Answers.send(response, control.resume()));
+        paths.get("/is_paused", (request, response) -> Answers.send(response, control.isPaused()));
+        paths.post(
+                "/reset_prefix_cache",
+                (request, response) -> Answers.send(response, control.resetPrefixCache()));
+    }
+
+    /** Completions that are read or served now. */
+    private int load() {
+        return maxRequestsInFlight - places.availablePermits();
+    }
+
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
+        @Nullable String refusal = JsonBodies.refusal(request.headers());
+        if (refusal != null) {
+            throw ApiException.of(400, "unsupported_media_type", refusal);
+        }
         if (!places.tryAcquire()) {
             throw ApiException.of(
                     503,
@@ -252,14 +287,23 @@ public final class EngineServer implements AutoCloseable {
     private ObjectNode models() {
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("object", "list");
-        ArrayNode data = answer.putArray("data");
-        data.addObject()
+        answer.putArray("data").add(model());
+        return answer;
+    }
+
+    private ObjectNode model() {
+        return Answers.JSON
+                .objectNode()
                 .put("id", engine.info().servedModelName())
                 .put("object", "model")
                 .put("created", clock.instant().getEpochSecond())
                 .put("owned_by", "dormouse")
                 .put("max_model_len", engine.info().maxModelLength());
-        return answer;
+    }
+
+    private ObjectNode model(String path) {
+        reader.requireModel(path.substring(MODELS.length() + 1));
+        return model();
     }
 
     /** Alive: a sleeping engine is, and must not be restarted for it. */
@@ -285,11 +329,6 @@ public final class EngineServer implements AutoCloseable {
     private void metrics(ServerResponse response) {
         response.header(HeaderNames.CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
         response.send(metrics.scrape());
-    }
-
-    private static void unknown(ServerRequest request, ServerResponse response) {
-        String what = request.prologue().method().text() + " " + request.path().path();
-        Answers.send(response, ApiException.of(404, "not_found", what + " does not exist here"));
     }
 
     private static void unexpected(

@@ -59,9 +59,16 @@ abstract class ServerFixture {
         engine.script = request -> script(request, "Hello", " world");
     }
 
-    EngineServer serve(int maxRequestsInFlight, ServedLegs legs) {
+    EngineServer serve(int maxRequestsInFlight, ServedLegs legs, String... apiKeys) {
         return EngineServer.start(
-                new ServerConfig("127.0.0.1", 0, 10_000, maxRequestsInFlight, legs),
+                new ServerConfig(
+                        "127.0.0.1",
+                        0,
+                        10_000,
+                        maxRequestsInFlight,
+                        legs,
+                        List.of(apiKeys),
+                        "1.2.3"),
                 engine,
                 text,
                 () -> Instant.ofEpochSecond(1_700_000_000),

@@ -1,5 +1,6 @@
 package dev.dormouse.cli.serve;
 
+import dev.dormouse.cli.Version;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.server.EngineServer;
@@ -59,7 +60,9 @@ public final class ServingEngine implements AutoCloseable {
                         options.port,
                         ServerConfig.DEFAULT_MAX_BODY_BYTES,
                         options.maxNumSeqs + options.maxNumWaiting,
-                        servedLegs(role)),
+                        servedLegs(role),
+                        options.apiKeys(System.getenv()),
+                        Version.ofProject()),
                 engine,
                 new ModelText(model.tokenizer(), model.chatTemplate()),
                 Clock.systemUTC(),
