@@ -5,10 +5,15 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Headers;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** What is asked of a request's JSON body, and how its faults are told. */
 public final class JsonBodies {
+    /** How Jackson refers to a place elsewhere in a text that it does not show. */
+    private static final Pattern SOURCE =
+            Pattern.compile("\\[Source: [^;]*; (line: \\d+, column: \\d+)]");
+
     private JsonBodies() {}
 
     /**
@@ -31,6 +36,9 @@ public final class JsonBodies {
                 at == null || at.getLineNr() < 1
                         ? ""
                         : " at line " + at.getLineNr() + ", column " + at.getColumnNr();
-        return "not valid JSON" + place + ": " + error.getOriginalMessage();
+        return "not valid JSON"
+                + place
+                + ": "
+                + SOURCE.matcher(error.getOriginalMessage()).replaceAll("$1");
     }
 }

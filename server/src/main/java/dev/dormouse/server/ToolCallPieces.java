@@ -18,6 +18,7 @@ final class ToolCallPieces implements Pieces {
     private final int maxCalls;
     private final StringBuilder held = new StringBuilder();
     private boolean inCall;
+    private boolean behindCall;
     private int calls;
 
     /** {@code maxCalls} calls count; further ones are left out. */
@@ -63,10 +64,12 @@ final class ToolCallPieces implements Pieces {
         return parts;
     }
 
-    /** Space between calls says nothing. */
+    /** Space behind a call says nothing. */
     private void addText(List<Part> parts, String text) {
-        if (calls > 0 ? !text.isBlank() : !text.isEmpty()) {
-            parts.add(new Part.Text(text));
+        String said = behindCall ? text.stripLeading() : text;
+        if (!said.isEmpty()) {
+            behindCall = false;
+            parts.add(new Part.Text(said));
         }
     }
 
@@ -76,6 +79,7 @@ final class ToolCallPieces implements Pieces {
         if (!json.path("name").isTextual() || !(arguments.isObject() || arguments.isTextual())) {
             return false;
         }
+        behindCall = true;
         if (calls < maxCalls) {
             parts.add(
                     new Part.Call(

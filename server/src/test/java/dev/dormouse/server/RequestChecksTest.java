@@ -16,7 +16,7 @@ class RequestChecksTest extends ServerFixture {
     @CsvSource(
             delimiter = '|',
             value = {
-                "{\"prompt\":\"x\"|body|not valid JSON at line 1, column 13",
+                "{\"prompt\":\"x\"|body|not valid JSON at line 1, column 14: Unexpected end-of-input: expected close marker for Object (start marker at line: 1, column: 1)",
                 "{\"prompt\":\"x\"} {}|body|not valid JSON at line 1",
                 "[]|body|must be a JSON object",
                 "{}|prompt|prompt is missing",
