@@ -142,17 +142,10 @@ public final class EngineServer implements AutoCloseable {
     private void route(HttpRouting.Builder routing, ModelText text) {
         CompletionsHandler completions = new CompletionsHandler(reader, text.tokenizer());
         ChatHandler chat = new ChatHandler(reader, text);
-        Paths paths = new Paths(routing);
+        Paths paths = new Paths(routing, this::requireKey);
         routing.addFilter(
                 (chain, request, response) -> {
                     ClientConnection.CURRENT.get().endIfAsked(request, response);
-                    if (request.path().path().startsWith("/v1/") && !keys.admit(request.headers())) {
-                        response.header(HeaderNames.WWW_AUTHENTICATE, "Bearer");
-                        throw ApiException.of(
-                                401,
-                                "invalid_api_key",
-                                "this engine asks for an API key: send `Authorization: Bearer KEY`");
-                    }
                     chain.proceed();
                 });
         paths.post("/v1/completions", (request, response) -> admit(completions, request, response));
@@ -188,6 +181,16 @@ public final class EngineServer implements AutoCloseable {
                         ApiException.class,
                         (request, response, error) -> Answers.send(response, error))
                 .error(Exception.class, EngineServer::unexpected);
+    }
+
+    private void requireKey(ServerRequest request, ServerResponse response) {
+        if (!keys.admit(request.headers())) {
+            response.header(HeaderNames.WWW_AUTHENTICATE, "Bearer");
+            throw ApiException.of(
+                    401,
+                    "invalid_api_key",
+                    "this engine asks for an API key: send `Authorization: Bearer KEY`");
+        }
     }
 
     private void routeControl(Paths paths) {

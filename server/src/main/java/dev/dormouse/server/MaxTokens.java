@@ -12,7 +12,9 @@ record MaxTokens(String field, @Nullable Long limit) {
     MaxTokens {
         if (limit != null && (limit < 1 || limit > Integer.MAX_VALUE)) {
             throw ApiException.badRequest(
-                    field, field + " is " + limit + ", but must be at least 1");
+                    field,
+                    "%s is %d, but must be at least 1 and at most %d"
+                            .formatted(field, limit, Integer.MAX_VALUE));
         }
     }
 

@@ -13,11 +13,16 @@ import java.util.TreeSet;
 
 /** The paths of a server, and what is said to a request for none of them. Filled by one thread. */
 final class Paths {
+    private static final String API = "/v1/";
+
     private final HttpRouting.Builder routing;
+    private final Handler guard;
     private final Map<String, Set<String>> methods = new TreeMap<>();
 
-    Paths(HttpRouting.Builder routing) {
+    /** {@code guard} throws if a request must not come to the API. */
+    Paths(HttpRouting.Builder routing, Handler guard) {
         this.routing = routing;
+        this.guard = guard;
     }
 
     void get(String path, Handler handler) {
@@ -29,7 +34,16 @@ final class Paths {
     }
 
     private void add(Method method, String path, Handler handler) {
-        routing.route(method, path, handler);
+        // Here, since the path that a filter sees is not always the one that was matched.
+        routing.route(
+                method,
+                path,
+                (request, response) -> {
+                    if (path.startsWith(API)) {
+                        guard.handle(request, response);
+                    }
+                    handler.handle(request, response);
+                });
         methods.computeIfAbsent(path, _ -> new TreeSet<>()).add(method.text());
     }
 

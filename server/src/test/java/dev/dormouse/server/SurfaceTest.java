@@ -36,6 +36,10 @@ class SurfaceTest extends ServerFixture {
                             .contains("Bearer");
                 }
                 assertThat(status("GET", "/v1/models", "")).isEqualTo(401);
+                for (String detour :
+                        List.of("//v1/completions", "/%76%31/completions", "/./v1/completions")) {
+                    assertThat(status("POST", detour, BODY)).as(detour).isIn(401, 404);
+                }
                 assertThat(status("POST", "/v1/chat/completions", "{}")).isEqualTo(401);
                 for (String open : List.of("/health", "/ready", "/ping", "/metrics", "/version")) {
                     assertThat(status("GET", open, "")).as(open).isEqualTo(200);
