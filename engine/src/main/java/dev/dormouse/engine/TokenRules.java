@@ -13,9 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @param banned runs of tokens that the output must not contain, each of at least one token
  */
 public record TokenRules(
-        Map<Integer, Float> bias,
-        @Nullable Set<Integer> allowed,
-        List<List<Integer>> banned) {
+        Map<Integer, Float> bias, @Nullable Set<Integer> allowed, List<List<Integer>> banned) {
     /** No rule. */
     public static final TokenRules NONE = new TokenRules(Map.of(), null, List.of());
 

@@ -120,7 +120,8 @@ final class ChatHandler implements JobSource {
         }
         ObjectNode given = body.object("chat_template_kwargs");
         if (given != null) {
-            RequestBody.refuseIn(given, "chat_template_kwargs", List.of("chat_template", "tokenize"));
+            RequestBody.refuseIn(
+                    given, "chat_template_kwargs", List.of("chat_template", "tokenize"));
             given.properties()
                     .forEach(
                             entry ->

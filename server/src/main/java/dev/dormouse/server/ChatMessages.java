@@ -38,14 +38,13 @@ final class ChatMessages {
         JsonNode calls = message.path("tool_calls");
         Map<String, @Nullable Object> fields = new HashMap<>();
         message.properties()
-                .forEach(
-                        entry ->
-                                fields.put(entry.getKey(), RequestBody.plain(entry.getValue())));
+                .forEach(entry -> fields.put(entry.getKey(), RequestBody.plain(entry.getValue())));
         fields.keySet().removeAll(List.of("role", "content"));
         if (calls.isArray()) {
             fields.put("tool_calls", RequestBody.plain(withReadArguments(calls)));
         }
-        boolean speechless = calls.isArray() && !calls.isEmpty() && isAbsent(message.get("content"));
+        boolean speechless =
+                calls.isArray() && !calls.isEmpty() && isAbsent(message.get("content"));
         return new ChatMessage(
                 role.textValue(),
                 speechless ? null : content(index, message.path("content")),

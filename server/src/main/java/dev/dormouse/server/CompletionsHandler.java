@@ -80,8 +80,7 @@ final class CompletionsHandler implements JobSource {
             return new JobReader.Prompt(tokens, echo ? text(body, tokens) : "");
         }
         int[] all =
-                tokenizer.encode(
-                        prompt.textValue(), body.flag("add_special_tokens", true), true);
+                tokenizer.encode(prompt.textValue(), body.flag("add_special_tokens", true), true);
         List<Integer> tokens = reader.prompt("prompt", all, truncation);
         String whole = tokens.size() < all.length ? text(body, tokens) : prompt.textValue();
         return new JobReader.Prompt(tokens, echo ? whole : "");

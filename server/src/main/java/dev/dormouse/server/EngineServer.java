@@ -196,8 +196,7 @@ public final class EngineServer implements AutoCloseable {
     private void routeControl(Paths paths) {
         paths.post(
                 "/sleep",
-                (request, response) ->
-                        Answers.send(response, control.sleep(parameters(request))));
+                (request, response) -> Answers.send(response, control.sleep(parameters(request))));
         paths.post(
                 "/wake_up",
                 (request, response) -> Answers.send(response, control.wake(parameters(request))));
@@ -209,8 +208,7 @@ public final class EngineServer implements AutoCloseable {
                 (request, response) -> Answers.send(response, control.isSleeping()));
         paths.post(
                 "/pause",
-                (request, response) ->
-                        Answers.send(response, control.pause(parameters(request))));
+                (request, response) -> Answers.send(response, control.pause(parameters(request))));
         paths.post("/resume", (request, response) -> Answers.send(response, control.resume()));
         paths.get("/is_paused", (request, response) -> Answers.send(response, control.isPaused()));
         paths.post(

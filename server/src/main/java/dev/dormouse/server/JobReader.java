@@ -68,8 +68,7 @@ final class JobReader {
         requireModel(body.text("model"));
         boolean stream = body.flag("stream", false);
         int choices = choices(body, draft.prompts().size());
-        @Nullable KvTransferParams params =
-                transferParams(body, choices, draft.prompts().size());
+        @Nullable KvTransferParams params = transferParams(body, choices, draft.prompts().size());
         @Nullable Integer echoedTop = draft.echoes() ? draft.logprobs() : null;
         @Nullable Integer top = promptLogprobs(body, stream);
         String id = draft.prefix() + requestId;
@@ -230,8 +229,7 @@ final class JobReader {
      * The blocks of a prompt that another engine holds are read once: the prompt's further choices
      * find them in the prefix cache.
      */
-    private @Nullable KvTransferParams transferParams(
-            RequestBody body, int choices, int prompts) {
+    private @Nullable KvTransferParams transferParams(RequestBody body, int choices, int prompts) {
         JsonNode json = body.node("kv_transfer_params");
         if (json == null) {
             return null;

@@ -6,7 +6,9 @@ import dev.dormouse.engine.GenerationEvent.Candidate;
 import dev.dormouse.engine.GenerationEvent.PromptToken;
 import java.util.List;
 
-/** vLLM's {@code prompt_logprobs}: for each prompt token a map of likely tokens, itself included. */
+/**
+ * vLLM's {@code prompt_logprobs}: for each prompt token a map of likely tokens, itself included.
+ */
 final class PromptLogprobs {
     private PromptLogprobs() {}
 

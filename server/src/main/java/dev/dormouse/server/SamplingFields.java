@@ -138,8 +138,7 @@ final class SamplingFields {
                                         "logit_bias", entry.getValue(), "numbers by token id");
                             }
                             double bias =
-                                    Math.clamp(
-                                            entry.getValue().doubleValue(), -MAX_BIAS, MAX_BIAS);
+                                    Math.clamp(entry.getValue().doubleValue(), -MAX_BIAS, MAX_BIAS);
                             biases.put(biasedToken(entry.getKey()), (float) bias);
                         });
         return biases;

@@ -81,8 +81,7 @@ record TextFormat(TokenSpelling spelling) implements AnswerFormat {
     private void putTop(ObjectNode top, String token, TokenLogprobs entry) {
         top.put(token, TokenSpelling.finite(entry.logprob()));
         for (Candidate candidate : entry.top()) {
-            top.put(
-                    spelling.of(candidate.tokenId()), TokenSpelling.finite(candidate.logprob()));
+            top.put(spelling.of(candidate.tokenId()), TokenSpelling.finite(candidate.logprob()));
         }
     }
 }

@@ -18,8 +18,7 @@ record ToolFields(@Nullable Object declared, int maxCalls) {
             var _ = choice(body, "since there are no tools");
             return new ToolFields(null, 0);
         }
-        boolean searches =
-                choice(body, "since a call cannot be forced here").equals("auto");
+        boolean searches = choice(body, "since a call cannot be forced here").equals("auto");
         for (JsonNode tool : tools) {
             if (!"function".equals(tool.path("type").asText())
                     || !tool.path("function").path("name").isTextual()) {

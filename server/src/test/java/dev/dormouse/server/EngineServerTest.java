@@ -353,7 +353,8 @@ class EngineServerTest extends ServerFixture {
 
     @Test
     void aPortInUseIsAnErrorThatNamesIt() {
-        ServerConfig taken = new ServerConfig(
+        ServerConfig taken =
+                new ServerConfig(
                         "127.0.0.1", server.port(), 1000, 1, ServedLegs.BOTH, List.of(), "1");
         assertThatThrownBy(
                         () ->

@@ -25,8 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What each field of a request asks of the engine, and how the answer shows it. */
 class FieldsTest extends ServerFixture {
     /** A field with what it must make of the sampling parameters. */
-    record Field(
-            String json, Function<SamplingParameters, @Nullable Object> of, Object expected) {
+    record Field(String json, Function<SamplingParameters, @Nullable Object> of, Object expected) {
         @Override
         public String toString() {
             return json;
@@ -46,10 +45,8 @@ class FieldsTest extends ServerFixture {
                             "\"repetition_penalty\":1.5",
                             SamplingParameters::repetitionPenalty,
                             1.5),
-                    new Field(
-                            "\"presence_penalty\":-1", SamplingParameters::presencePenalty, -1.0),
-                    new Field(
-                            "\"frequency_penalty\":2", SamplingParameters::frequencyPenalty, 2.0),
+                    new Field("\"presence_penalty\":-1", SamplingParameters::presencePenalty, -1.0),
+                    new Field("\"frequency_penalty\":2", SamplingParameters::frequencyPenalty, 2.0),
                     new Field("\"max_tokens\":9", SamplingParameters::maxTokens, 9),
                     new Field("\"min_tokens\":3", SamplingParameters::minTokens, 3),
                     new Field("\"stop\":\"a\"", SamplingParameters::stop, List.of("a")),
@@ -77,7 +74,10 @@ class FieldsTest extends ServerFixture {
                             "\"logit_bias\":{\"5\":-200,\"6\":1.5}",
                             p -> p.tokenRules().bias(),
                             Map.of(5, -100f, 6, 1.5f)),
-                    new Field("\"user\":\"u\",\"metadata\":{},\"store\":true", p -> p.stop(), List.of()),
+                    new Field(
+                            "\"user\":\"u\",\"metadata\":{},\"store\":true",
+                            p -> p.stop(),
+                            List.of()),
                     new Field("\"priority\":3,\"service_tier\":\"auto\"", p -> p.topK(), 0));
 
     @ParameterizedTest
@@ -99,7 +99,10 @@ class FieldsTest extends ServerFixture {
 
     @Test
     void badWordsAreBannedAtTheBeginningAndBehindASpace() {
-        post(200, "/v1/completions", "{\"prompt\":\"x\",\"bad_words\":[\" world\",\"tree house\"]}");
+        post(
+                200,
+                "/v1/completions",
+                "{\"prompt\":\"x\",\"bad_words\":[\" world\",\"tree house\"]}");
         List<List<Integer>> banned = engine.requests.getFirst().sampling().tokenRules().banned();
         assertThat(banned)
                 .startsWith(ids("world"), ids(" world"))
@@ -114,8 +117,14 @@ class FieldsTest extends ServerFixture {
 
     @Test
     void maxCompletionTokensOutranksMaxTokensInChatsOnly() {
-        post(200, "/v1/chat/completions", chat("\"x\"", "\"max_completion_tokens\":5,\"max_tokens\":7"));
-        post(200, "/v1/completions", "{\"prompt\":\"x\",\"max_completion_tokens\":5,\"max_tokens\":7}");
+        post(
+                200,
+                "/v1/chat/completions",
+                chat("\"x\"", "\"max_completion_tokens\":5,\"max_tokens\":7"));
+        post(
+                200,
+                "/v1/completions",
+                "{\"prompt\":\"x\",\"max_completion_tokens\":5,\"max_tokens\":7}");
         assertThat(engine.requests)
                 .extracting(request -> request.sampling().maxTokens())
                 .containsExactly(5, 7);
@@ -234,7 +243,9 @@ class FieldsTest extends ServerFixture {
                 send(
                         "POST",
                         "/v1/completions",
-                        "{" + fields + ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
+                        "{"
+                                + fields
+                                + ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}");
         assertThat(response.statusCode()).as(response.body()).isEqualTo(200);
         return Gathered.completion(
                 events(response).stream()
@@ -311,8 +322,7 @@ class FieldsTest extends ServerFixture {
         assertThat(events.subList(0, 4))
                 .map(event -> json(event).path("usage").path("completion_tokens").asInt(-1))
                 .containsExactly(1, 2, 2, 2);
-        assertThat(json(events.getFirst()).path("usage").path("total_tokens").asInt())
-                .isEqualTo(4);
+        assertThat(json(events.getFirst()).path("usage").path("total_tokens").asInt()).isEqualTo(4);
         List<String> quiet =
                 events(
                         send(

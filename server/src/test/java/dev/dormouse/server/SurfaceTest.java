@@ -19,21 +19,24 @@ class SurfaceTest extends ServerFixture {
             EngineServer other = server;
             server = locked;
             try {
-                for (String key :
-                        List.of("Bearer key-one", "bearer key-two", "Bearer  key-one ")) {
+                for (String key : List.of("Bearer key-one", "bearer key-two", "Bearer  key-one ")) {
                     assertThat(status("POST", "/v1/completions", BODY, "Authorization", key))
                             .isEqualTo(200);
                 }
                 for (String key :
-                        List.of("Bearer key-on", "Bearer key-one2", "key-one", "Bearer ", "Basic key-one")) {
+                        List.of(
+                                "Bearer key-on",
+                                "Bearer key-one2",
+                                "key-one",
+                                "Bearer ",
+                                "Basic key-one")) {
                     HttpResponse<String> refused =
                             send("POST", "/v1/completions", BODY, "Authorization", key);
                     assertThat(refused.statusCode()).as(key).isEqualTo(401);
                     JsonNode error = json(refused.body()).path("error");
                     assertThat(error.path("code").asText()).isEqualTo("invalid_api_key");
                     assertThat(error.path("type").asText()).isEqualTo("invalid_request_error");
-                    assertThat(refused.headers().firstValue("www-authenticate"))
-                            .contains("Bearer");
+                    assertThat(refused.headers().firstValue("www-authenticate")).contains("Bearer");
                 }
                 assertThat(status("GET", "/v1/models", "")).isEqualTo(401);
                 for (String detour :
@@ -112,8 +115,7 @@ class SurfaceTest extends ServerFixture {
         "multipart/form-data; boundary=x,400"
     })
     void onlyJsonIsTaken(String type, int expected) {
-        HttpResponse<String> response =
-                send("POST", "/v1/completions", BODY, "Content-Type", type);
+        HttpResponse<String> response = send("POST", "/v1/completions", BODY, "Content-Type", type);
         assertThat(response.statusCode()).isEqualTo(expected);
         if (expected == 400) {
             assertThat(json(response.body()).path("error").path("message").asText())

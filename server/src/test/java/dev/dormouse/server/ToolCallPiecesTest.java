@@ -89,8 +89,7 @@ class ToolCallPiecesTest {
                         cut.add(text.substring(at, end));
                         at = end;
                     }
-                    assertThat(parts(new ToolCallPieces(9), cut))
-                            .isEqualTo(whole(text.toString()));
+                    assertThat(parts(new ToolCallPieces(9), cut)).isEqualTo(whole(text.toString()));
                 });
     }
 }

@@ -36,8 +36,7 @@ class ToolsTest extends ServerFixture {
         plain = server;
         server =
                 serve(
-                        new ModelText(
-                                text.tokenizer(), ChatTemplate.of(TEMPLATE, "<s>", "</s>")),
+                        new ModelText(text.tokenizer(), ChatTemplate.of(TEMPLATE, "<s>", "</s>")),
                         10,
                         ServedLegs.BOTH);
     }

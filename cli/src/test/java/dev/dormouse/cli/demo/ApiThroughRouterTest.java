@@ -94,7 +94,9 @@ class ApiThroughRouterTest {
     private static final List<Fields> COMPLETIONS =
             List.of(
                     new Fields("\"temperature\":0", 1),
-                    new Fields("\"temperature\":1,\"seed\":5,\"top_k\":40,\"top_p\":0.9,\"min_p\":0.01", 1),
+                    new Fields(
+                            "\"temperature\":1,\"seed\":5,\"top_k\":40,\"top_p\":0.9,\"min_p\":0.01",
+                            1),
                     new Fields(
                             "\"temperature\":0,\"presence_penalty\":2,\"frequency_penalty\":1,\"repetition_penalty\":1.3",
                             1),
@@ -105,7 +107,8 @@ class ApiThroughRouterTest {
                     new Fields("\"temperature\":1,\"seed\":5,\"n\":3,\"best_of\":3", 0),
                     new Fields("\"temperature\":0,\"stop\":[\",\"]", 1),
                     new Fields(
-                            "\"temperature\":0,\"stop\":[\",\"],\"include_stop_str_in_output\":true", 1),
+                            "\"temperature\":0,\"stop\":[\",\"],\"include_stop_str_in_output\":true",
+                            1),
                     new Fields("\"temperature\":0,\"stop\":\",\",\"min_tokens\":5", 1),
                     new Fields("\"temperature\":0,\"logit_bias\":{\"0\":100}", 1),
                     new Fields(
@@ -116,13 +119,14 @@ class ApiThroughRouterTest {
                     new Fields("\"temperature\":0,\"truncate_prompt_tokens\":5", 1),
                     new Fields("\"temperature\":0,\"truncate_prompt_tokens\":-1", 0),
                     new Fields("\"temperature\":0,\"return_token_ids\":true", 1),
-                    new Fields("\"temperature\":0,\"response_format\":{\"type\":\"text\"},\"user\":\"u\"", 1));
+                    new Fields(
+                            "\"temperature\":0,\"response_format\":{\"type\":\"text\"},\"user\":\"u\"",
+                            1));
 
     @ParameterizedTest
     @FieldSource("COMPLETIONS")
     void aCompletionsFieldMeansTheSame(Fields fields) throws Exception {
-        ObjectNode body =
-                (ObjectNode) Json.parse("{\"max_tokens\":6," + fields.json() + "}");
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":6," + fields.json() + "}");
         body.put("prompt", PROMPT);
         requireSame("/v1/completions", body, fields.reads());
     }

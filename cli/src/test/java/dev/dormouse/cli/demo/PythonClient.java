@@ -27,8 +27,7 @@ final class PythonClient {
     /** What the script hears from a server. */
     static JsonNode ask(URI api) throws IOException, InterruptedException {
         Path script = HOME.resolve("openai_client.py");
-        try (InputStream resource =
-                PythonClient.class.getResourceAsStream("openai_client.py")) {
+        try (InputStream resource = PythonClient.class.getResourceAsStream("openai_client.py")) {
             Files.write(script, Objects.requireNonNull(resource).readAllBytes());
         }
         Result result = run(120, PYTHON.toString(), script.toString(), api.toString());
@@ -41,7 +40,8 @@ final class PythonClient {
     /** Makes the environment, or skips the test. */
     static void require() throws IOException, InterruptedException {
         Files.createDirectories(HOME);
-        if (Files.isExecutable(PYTHON) && run(60, PYTHON.toString(), "-c", "import openai").good()) {
+        if (Files.isExecutable(PYTHON)
+                && run(60, PYTHON.toString(), "-c", "import openai").good()) {
             return;
         }
         Result venv = run(120, "python3", "-m", "venv", HOME.toString());

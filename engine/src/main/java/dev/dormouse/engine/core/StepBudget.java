@@ -23,7 +23,9 @@ final class StepBudget {
         return tokens > 0 && (!sequence.scoresPrompt() || promptRows > 0);
     }
 
-    /** Takes what is left, but no more than the sequence has to compute; answers how many tokens. */
+    /**
+     * Takes what is left, but no more than the sequence has to compute; answers how many tokens.
+     */
     int take(Sequence sequence) {
         int taken = Math.min(sequence.uncomputed(), tokens);
         if (sequence.scoresPrompt()) {

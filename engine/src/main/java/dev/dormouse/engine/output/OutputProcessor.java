@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>As in vLLM: an end or stop token counts as output but gives no text; a stop string and what
  * follows it give no text; below {@code min_tokens} nothing stops; a stop string outranks the
- * length that is reached with it. {@code include_stop_str_in_output} keeps what was met in the text.
+ * length that is reached with it. {@code include_stop_str_in_output} keeps what was met in the
+ * text.
  */
 public final class OutputProcessor {
     private final SamplingParameters parameters;

@@ -75,7 +75,8 @@ final class PromptLogprobsTest {
     void areThoseOfEveryPositionHoweverThePromptIsCut() {
         for (int step : new int[] {3, 7, 64, 500}) {
             try (EngineHarness engine =
-                    new EngineHarness(EngineHarness.config(64, Math.min(8, step), step, true), null).opened()) {
+                    new EngineHarness(EngineHarness.config(64, Math.min(8, step), step, true), null)
+                            .opened()) {
                 for (int length : new int[] {1, 2, BLOCK_TOKENS, 3 * BLOCK_TOKENS + 1, 150}) {
                     RecordingListener listener =
                             engine.submit("r" + length, prompt(1, length), scored(4, 3), null);
@@ -89,8 +90,7 @@ final class PromptLogprobsTest {
     @Test
     void areComputedThoughThePromptIsCachedAndLeaveItCachedForOthers() {
         List<Integer> prompt = prompt(2, 5 * BLOCK_TOKENS + 1);
-        try (EngineHarness engine =
-                new EngineHarness(EngineHarness.roomy(), null).opened()) {
+        try (EngineHarness engine = new EngineHarness(EngineHarness.roomy(), null).opened()) {
             assertThat(engine.generate("first", prompt, 3)).isEqualTo(HashModel.oracle(prompt, 3));
             RecordingListener listener = engine.submit("scored", prompt, scored(3, 0), null);
             engine.settle();

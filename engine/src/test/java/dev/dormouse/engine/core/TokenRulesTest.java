@@ -25,8 +25,24 @@ final class TokenRulesTest {
     private static SamplingParameters sampling(
             TokenRules rules, double repetition, int minTokens, Set<Integer> stops) {
         return new SamplingParameters(
-                0, 0, 1, 0, null, repetition, 0.5, 0.25, TOKENS, minTokens, List.of(), stops, false,
-                null, null, rules, false, true);
+                0,
+                0,
+                1,
+                0,
+                null,
+                repetition,
+                0.5,
+                0.25,
+                TOKENS,
+                minTokens,
+                List.of(),
+                stops,
+                false,
+                null,
+                null,
+                rules,
+                false,
+                true);
     }
 
     @Test
@@ -62,8 +78,7 @@ final class TokenRulesTest {
         @Nullable Set<Integer> allowed =
                 random.nextBoolean()
                         ? null
-                        : new HashSet<>(
-                                random.ints(12, 0, HashModel.VOCABULARY).boxed().toList());
+                        : new HashSet<>(random.ints(12, 0, HashModel.VOCABULARY).boxed().toList());
         List<List<Integer>> banned = new ArrayList<>();
         for (int i = random.nextInt(8); i > 0; i--) {
             // Of few tokens, so that runs of several are met.
@@ -113,11 +128,7 @@ final class TokenRulesTest {
     }
 
     private static boolean mayFollow(
-            List<Integer> output,
-            int token,
-            TokenRules rules,
-            int minTokens,
-            Set<Integer> stops) {
+            List<Integer> output, int token, TokenRules rules, int minTokens, Set<Integer> stops) {
         if (rules.allowed() != null && !rules.allowed().contains(token)) {
             return false;
         }
@@ -130,8 +141,7 @@ final class TokenRulesTest {
                 .noneMatch(
                         run ->
                                 longer.size() >= run.size()
-                                        && longer.subList(
-                                                        longer.size() - run.size(), longer.size())
+                                        && longer.subList(longer.size() - run.size(), longer.size())
                                                 .equals(run));
     }
 

@@ -229,7 +229,8 @@ class SamplerTest {
     void aBannedRunNeverCompletesButItsBeginningMayStand() {
         Settings settings = new Settings();
         settings.rules =
-                new TokenRules(Map.of(), null, List.of(List.of(1), List.of(2, 2), List.of(2, 0, 2)));
+                new TokenRules(
+                        Map.of(), null, List.of(List.of(1), List.of(2, 2), List.of(2, 0, 2)));
         assertThat(sequenceOf(sampler(settings), new float[] {3, 9, 5, 1}, 6))
                 .containsExactly(2, 0, 0, 2, 0, 0);
     }

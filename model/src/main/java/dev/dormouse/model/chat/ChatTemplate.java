@@ -17,8 +17,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>It renders as {@code apply_chat_template} of Python's transformers does: blocks trimmed, no
  * escaping, and the variables {@code messages}, {@code tools}, {@code documents}, {@code
- * add_generation_prompt}, {@code bos_token} and {@code eos_token}. The contents of messages are never taken for template code. Immutable;
- * safe from any thread.
+ * add_generation_prompt}, {@code bos_token} and {@code eos_token}. The contents of messages are
+ * never taken for template code. Immutable; safe from any thread.
  */
 public final class ChatTemplate {
     private static final String KEY = "tokenizer.chat_template";

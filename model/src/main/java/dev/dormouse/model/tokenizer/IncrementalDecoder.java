@@ -10,8 +10,8 @@ import java.nio.charset.StandardCharsets;
  * Decodes tokens one by one, for streaming.
  *
  * <p>All that {@link #push} and {@link #finish} return, joined, is what {@link Tokenizer#decode}
- * gives for the same tokens, if control tokens are skipped. Bytes that may be the start of a longer UTF-8 sequence are held back.
- * Used by one thread.
+ * gives for the same tokens, if control tokens are skipped. Bytes that may be the start of a longer
+ * UTF-8 sequence are held back. Used by one thread.
  */
 public final class IncrementalDecoder {
     private final Tokenizer tokenizer;
