@@ -2,6 +2,7 @@ package dev.dormouse.cli.demo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.DoubleNode;
@@ -206,6 +207,25 @@ class ApiThroughRouterTest {
         // An engine that is told to read computes instead, and lets the holder go.
         body.set("kv_transfer_params", fleet.prefill().prefill(PROMPT));
         assertThat(ask(fleet.decode(), "/v1/completions", body, 200)).isEqualTo(alone);
+    }
+
+    @Test
+    void aTokenScoresTheSameAsOutputAndAsPrompt() throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":4,\"logprobs\":0}");
+        body.put("prompt", PROMPT).put("temperature", 0).put("return_token_ids", true);
+        JsonNode choice = ask(fleet.decode(), "/v1/completions", body, 200).getFirst();
+        choice = choice.path("choices").path(0);
+        ObjectNode again =
+                (ObjectNode) Json.parse("{\"max_tokens\":0,\"echo\":true,\"logprobs\":0}");
+        choice.path("prompt_token_ids").forEach(id -> again.withArray("/prompt").add(id));
+        choice.path("token_ids").forEach(id -> again.withArray("/prompt").add(id));
+        JsonNode scored = ask(fleet.decode(), "/v1/completions", again, 200).getFirst();
+        JsonNode asPrompt = scored.path("choices").path(0).path("logprobs").path("token_logprobs");
+        JsonNode asOutput = choice.path("logprobs").path("token_logprobs");
+        for (int i = 0; i < 4; i++) {
+            assertThat(asPrompt.path(asPrompt.size() - 4 + i).asDouble())
+                    .isCloseTo(asOutput.path(i).asDouble(), within(3.0)); // thousandths
+        }
     }
 
     @Test
