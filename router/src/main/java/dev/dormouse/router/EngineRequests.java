@@ -1,6 +1,7 @@
 package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
+import dev.dormouse.http.JsonBodies;
 import dev.dormouse.http.TimeLimits;
 import dev.dormouse.router.routing.ApiError;
 import dev.dormouse.router.routing.CompletionRequest;
@@ -16,10 +17,13 @@ import io.helidon.webserver.http.ServerResponse;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Receives the requests that engines answer: admits them, reads their bodies, gives them an id, and
@@ -105,7 +109,12 @@ final class EngineRequests {
                 return reject("illegal_header", "illegal header: " + e.getMessage(), response);
             }
             Exchange exchange =
-                    new Exchange(endpoint, ClientConnection.CURRENT.get(), headers, response);
+                    new Exchange(
+                            endpoint,
+                            path(endpoint, request),
+                            ClientConnection.CURRENT.get(),
+                            headers,
+                            response);
             Outcome outcome =
                     switch (endpoint) {
                         case COMPLETIONS, CHAT_COMPLETIONS -> complete(request, exchange);
@@ -123,7 +132,25 @@ final class EngineRequests {
         }
     }
 
+    /** The endpoint's path, with the name that may follow it as one segment. */
+    private static String path(Endpoint endpoint, ServerRequest request) {
+        String path = request.prologue().uriPath().path();
+        return path.equals(endpoint.path())
+                ? path
+                : endpoint.path()
+                        + "/"
+                        + URLEncoder.encode(
+                                        path.substring(endpoint.path().length() + 1),
+                                        StandardCharsets.UTF_8)
+                                .replace("+", "%20")
+                                .replace("..", "%2E%2E");
+    }
+
     private Outcome complete(ServerRequest request, Exchange exchange) {
+        @Nullable String refusal = JsonBodies.refusal(request.headers());
+        if (refusal != null) {
+            return reject("unsupported_media_type", refusal, exchange.response());
+        }
         CompletionRequest completion;
         try {
             completion =

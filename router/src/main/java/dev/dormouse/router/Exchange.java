@@ -13,12 +13,14 @@ import java.net.http.HttpRequest;
  * A client's request on its way through the router.
  *
  * @param endpoint what it asks for
+ * @param path the path on an engine
  * @param client whom it came from
  * @param headers what goes on to the engines
  * @param response where the answer goes
  */
 record Exchange(
         Endpoint endpoint,
+        String path,
         ClientConnection client,
         ForwardedHeaders headers,
         ServerResponse response) {
@@ -27,7 +29,7 @@ record Exchange(
     HttpRequest requestFor(Step.Ask ask) {
         Engine engine = ask.engine();
         HttpRequest.Builder request =
-                headers.addTo(HttpRequest.newBuilder(engine.resolve(endpoint.path())));
+                headers.addTo(HttpRequest.newBuilder(engine.resolve(path)));
         ObjectNode body = ask.body();
         if (body != null) {
             request.header("content-type", "application/json")

@@ -15,6 +15,7 @@ import io.helidon.webserver.http.ServerResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes every request to the handler of its path. The list of paths is the whole surface: what is
@@ -22,6 +23,9 @@ import java.util.Map;
  */
 final class FrontDoor implements Handler {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
+
+    /** The only paths with a variable part. */
+    private static final String ONE_MODEL = Endpoint.MODELS.path() + "/";
 
     private final Map<String, Route> routes;
 
@@ -52,7 +56,8 @@ final class FrontDoor implements Handler {
     private void dispatch(ServerRequest request, ServerResponse response) throws Exception {
         Method method = request.prologue().method();
         String path = request.prologue().uriPath().path();
-        Route route = routes.get(path);
+        @Nullable Route route =
+                routes.get(path.startsWith(ONE_MODEL) ? Endpoint.MODELS.path() : path);
         if (route == null) {
             refuse(method, ApiError.of(404, "not_found", "no such path: " + path), response);
         } else if (!method.equals(route.method())) {

@@ -77,6 +77,7 @@ final class Leg implements GenerationListener {
             return;
         }
         switch (event) {
+            case GenerationEvent.Prompt _ -> accuse.accept(this + ": was not asked for its prompt");
             case GenerationEvent.Tokens output -> output.tokenIds().forEach(this::compare);
             case GenerationEvent.Finished finished -> {
                 if (finished.reason() != FinishReason.ABORT && tokens != expected.size()) {

@@ -102,6 +102,13 @@ final class ServeOptions {
     int shutdownTimeoutSeconds;
 
     @Option(
+            names = "--api-key",
+            paramLabel = "KEY",
+            description =
+                    "Key that requests to /v1/ must carry as `Authorization: Bearer KEY`; may be repeated (default: DORMOUSE_API_KEY or VLLM_API_KEY of the environment, else none).")
+    List<String> apiKeys = List.of();
+
+    @Option(
             names = "--side-channel-host",
             defaultValue = "${env:VLLM_NIXL_SIDE_CHANNEL_HOST:-127.0.0.1}",
             description =
@@ -267,4 +274,15 @@ final class ServeOptions {
             hidden = true,
             description = "End when standard input closes.")
     boolean exitWithParent;
+
+    /** The API keys; the environment's is taken if the options name none. */
+    List<String> apiKeys(Map<String, String> environment) {
+        if (!apiKeys.isEmpty()) {
+            return apiKeys;
+        }
+        String key =
+                environment.getOrDefault(
+                        "DORMOUSE_API_KEY", environment.getOrDefault("VLLM_API_KEY", ""));
+        return key.isEmpty() ? List.of() : List.of(key);
+    }
 }

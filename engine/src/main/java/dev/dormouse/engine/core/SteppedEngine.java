@@ -37,7 +37,7 @@ public final class SteppedEngine implements AutoCloseable {
                         Engines.assemble(
                                 config,
                                 ranks,
-                                new Engines.Text(Set.of(), () -> NO_TEXT),
+                                new Engines.Text(Set.of(), _ -> NO_TEXT),
                                 connector,
                                 surroundings));
         stepped.engine.core().open();

@@ -55,7 +55,7 @@ final class EngineHarness implements AutoCloseable {
                 Engines.assemble(
                         config,
                         List.<LanguageModel>copyOf(models),
-                        new Engines.Text(Set.of(), NumberDecoder::new),
+                        new Engines.Text(Set.of(), _ -> new NumberDecoder()),
                         connector,
                         new Engines.Surroundings(
                                 () -> System.nanoTime() + skippedNanos.get(),

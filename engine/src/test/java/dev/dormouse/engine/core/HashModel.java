@@ -107,12 +107,11 @@ final class HashModel implements LanguageModel {
         int row = 0;
         for (SequenceChunk chunk : batch) {
             chunkSizes.add(chunk.tokens().length);
-            long state = 0;
             for (int i = 0; i < chunk.tokens().length; i++) {
-                state = position(fingerprint, chunk.tokens()[i], chunk.start() + i, chunk, kv);
-            }
-            if (chunk.logitRows() > 0) {
-                fillRow(logits, row++ * VOCABULARY, state);
+                long state = position(fingerprint, chunk.tokens()[i], chunk.start() + i, chunk, kv);
+                if (i >= chunk.tokens().length - chunk.logitRows()) {
+                    fillRow(logits, row++ * VOCABULARY, state);
+                }
             }
         }
         return new Logits(logits, row, VOCABULARY);
@@ -175,6 +174,16 @@ final class HashModel implements LanguageModel {
             output.add(best);
         }
         return List.copyOf(output);
+    }
+
+    /** The logits behind each position of a sequence, computed without any cache or engine. */
+    static float[][] logits(List<Integer> tokens) {
+        long[][] keys = new long[LAYERS][tokens.size()];
+        float[][] rows = new float[tokens.size()][VOCABULARY];
+        for (int position = 0; position < tokens.size(); position++) {
+            fillRow(rows[position], 0, addKeys(keys, position, tokens.get(position)));
+        }
+        return rows;
     }
 
     private static long addKeys(long[][] keys, int position, int token) {

@@ -153,14 +153,19 @@ public final class Tokenizer {
     public String decode(int... tokens) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         for (int token : tokens) {
-            bytes.writeBytes(visibleBytes(token));
+            bytes.writeBytes(visibleBytes(token, true));
         }
         return bytes.toString(StandardCharsets.UTF_8);
     }
 
-    /** A new decoder that takes tokens one by one. */
+    /** A new decoder that takes tokens one by one, and leaves control tokens out. */
     public IncrementalDecoder decoder() {
-        return new IncrementalDecoder(this);
+        return decoder(true);
+    }
+
+    /** A new decoder, which writes control tokens as they are spelled unless it skips them. */
+    public IncrementalDecoder decoder(boolean skipSpecial) {
+        return new IncrementalDecoder(this, skipSpecial);
     }
 
     /**
@@ -185,8 +190,8 @@ public final class Tokenizer {
     }
 
     /** The bytes that a token adds to decoded text; the caller must not change them. */
-    byte[] visibleBytes(int token) {
-        return isHidden(token) ? new byte[0] : vocabulary.bytes(token);
+    byte[] visibleBytes(int token, boolean skipSpecial) {
+        return skipSpecial && isHidden(token) ? new byte[0] : vocabulary.bytes(checked(token));
     }
 
     private int checked(int token) {

@@ -18,8 +18,10 @@ public final class CompletionRequest {
     private static final String KV_PARAMS = "kv_transfer_params";
 
     /**
-     * What contradicts an answer of one token, or would end it early. A stop condition on the first
-     * token would end the prompt as "stopped", for which an engine hands nothing over.
+     * What contradicts an answer of one token, would end it early, or would only be reported of a
+     * token that nobody sees. A stop condition on the first token would end the prompt as
+     * "stopped", for which an engine hands nothing over. What may be part of the prompt stays:
+     * tools, and also {@code tool_choice} and {@code response_format}, which some templates write.
      */
     private static final List<String> REMOVED_FOR_PREFILL =
             List.of(
@@ -27,7 +29,12 @@ public final class CompletionRequest {
                     "min_tokens",
                     "min_completion_tokens",
                     "stop",
-                    "stop_token_ids");
+                    "stop_token_ids",
+                    "include_stop_str_in_output",
+                    "echo",
+                    "logprobs",
+                    "top_logprobs",
+                    "return_token_ids");
 
     private final ObjectNode body;
     private final ObjectNode lastTurn;
@@ -49,7 +56,7 @@ public final class CompletionRequest {
         try {
             json = Json.read(bytes);
         } catch (IOException e) {
-            throw new IOException("request body is not JSON: " + e.getMessage(), e);
+            throw new IOException("request body is " + e.getMessage(), e);
         }
         if (!(json instanceof ObjectNode object)) {
             throw new IOException("request body must be a JSON object");
@@ -82,6 +89,11 @@ public final class CompletionRequest {
         if (body.hasNonNull("prompt_logprobs") || echoedLogprobs) {
             return Optional.of(Detour.PROMPT_LOGPROBS);
         }
+        // What fits depends on the engine's length and on max_tokens: two engines would cut
+        // differently.
+        if (body.path("truncate_prompt_tokens").asInt(0) == -1) {
+            return Optional.of(Detour.TRUNCATION);
+        }
         return Optional.empty();
     }
 
@@ -90,6 +102,8 @@ public final class CompletionRequest {
         ObjectNode prefill = body.deepCopy();
         prefill.remove(REMOVED_FOR_PREFILL);
         prefill.put("stream", false);
+        // An end token would end the prompt as "stopped", too.
+        prefill.put("ignore_eos", true);
         prefill.put("max_tokens", 1);
         if (prefill.has("max_completion_tokens")) {
             prefill.put("max_completion_tokens", 1);

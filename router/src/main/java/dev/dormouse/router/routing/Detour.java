@@ -12,7 +12,9 @@ public enum Detour {
     /** A list of prompts. */
     PROMPTS("prompts"),
     /** Log probabilities of the prompt, which only the engine that computes it knows. */
-    PROMPT_LOGPROBS("prompt_logprobs");
+    PROMPT_LOGPROBS("prompt_logprobs"),
+    /** A prompt that each engine would cut to its own length. */
+    TRUNCATION("truncation");
 
     private final String label;
 

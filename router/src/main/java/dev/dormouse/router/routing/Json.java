@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.cfg.JsonNodeFeature;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.http.JsonBodies;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 
@@ -39,10 +40,10 @@ public final class Json {
             // Unlike readTree, this refuses empty input.
             return MAPPER.readValue(bytes, JsonNode.class);
         } catch (JsonProcessingException e) {
-            throw new IOException(e.getOriginalMessage(), e);
+            throw new IOException(JsonBodies.fault(e), e);
         } catch (NumberFormatException e) {
             // Jackson lets this one through for an exponent of very many digits.
-            throw new IOException(e.getMessage(), e);
+            throw new IOException("not valid JSON: " + e.getMessage(), e);
         }
     }
 

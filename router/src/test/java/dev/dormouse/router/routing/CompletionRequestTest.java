@@ -36,14 +36,24 @@ class CompletionRequestTest {
     @Test
     void prefillBodyDiffersOnlyInWhatMakesItOneTokenForAnotherEngine() {
         List<String> changed =
-                List.of("max_tokens", "max_completion_tokens", "stream", "kv_transfer_params");
+                List.of(
+                        "max_tokens",
+                        "max_completion_tokens",
+                        "stream",
+                        "ignore_eos",
+                        "kv_transfer_params");
         List<String> removed =
                 List.of(
                         "stream_options",
                         "min_tokens",
                         "min_completion_tokens",
                         "stop",
-                        "stop_token_ids");
+                        "stop_token_ids",
+                        "include_stop_str_in_output",
+                        "echo",
+                        "logprobs",
+                        "top_logprobs",
+                        "return_token_ids");
         Seeded.forAll(
                 200,
                 random -> {
@@ -63,6 +73,7 @@ class CompletionRequestTest {
                             CompletionRequest.parse(Json.write(body), false).prefillBody();
                     assertThat(prefill.get("max_tokens")).isEqualTo(JSON.numberNode(1));
                     assertThat(prefill.get("stream")).isEqualTo(JSON.booleanNode(false));
+                    assertThat(prefill.get("ignore_eos")).isEqualTo(JSON.booleanNode(true));
                     assertThat(prefill.get("max_completion_tokens"))
                             .isEqualTo(
                                     body.has("max_completion_tokens") ? JSON.numberNode(1) : null);
