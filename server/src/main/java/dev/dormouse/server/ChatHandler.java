@@ -47,11 +47,12 @@ final class ChatHandler implements JobSource {
         String field =
                 body.node("max_completion_tokens") != null ? "max_completion_tokens" : "max_tokens";
         @Nullable Long maxTokens = body.integer(field);
+        String id = "chatcmpl-" + requestId;
         return reader.read(
                 body,
                 format,
-                "chatcmpl-",
-                requestId,
+                id,
+                _ -> id, // as vLLM's, whose push connector goes by it
                 List.of(prompt),
                 tokens -> reader.roomOr(maxTokens, field, tokens),
                 logprobs(body));

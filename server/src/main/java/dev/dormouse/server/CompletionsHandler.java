@@ -29,11 +29,12 @@ final class CompletionsHandler implements JobSource {
         @Nullable Long given = body.integer("max_tokens");
         long maxTokens = given == null ? DEFAULT_MAX_TOKENS : given;
         @Nullable Long logprobs = body.integer("logprobs");
+        String id = "cmpl-" + requestId;
         return reader.read(
                 body,
                 format,
-                "cmpl-",
-                requestId,
+                id,
+                sequence -> id + "-" + sequence, // as vLLM's, whose push connector goes by it
                 prompts(body),
                 prompt -> reader.roomOr(maxTokens, "max_tokens", prompt),
                 logprobs == null

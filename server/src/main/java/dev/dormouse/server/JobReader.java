@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.function.IntFunction;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -33,8 +34,8 @@ final class JobReader {
     /**
      * Makes a job.
      *
-     * @param prefix what the answer's id begins with
-     * @param requestId the client's or a fresh id
+     * @param id the answer's
+     * @param sharedId what engines call the n-th sequence among themselves
      * @param prompts token ids of each prompt
      * @param maxTokens the token limit for a prompt of a given length
      * @param logprobs likely tokens to report, or null
@@ -42,28 +43,26 @@ final class JobReader {
     Job read(
             RequestBody body,
             AnswerFormat format,
-            String prefix,
-            String requestId,
+            String id,
+            IntFunction<String> sharedId,
             List<List<Integer>> prompts,
             ToIntFunction<List<Integer>> maxTokens,
             @Nullable Integer logprobs) {
         requireModel(body);
         int choices = choices(body, prompts.size());
         @Nullable KvTransferParams params = transferParams(body, choices * prompts.size());
-        String id = prefix + requestId;
         List<GenerationRequest> requests = new ArrayList<>();
         for (List<Integer> tokens : prompts) {
             List<Integer> prompt = List.copyOf(tokens); // shared by its choices
             SamplingParameters sampling =
                     samplingFields.read(body, maxTokens.applyAsInt(prompt), logprobs);
             for (int i = 0; i < choices; i++) {
+                // Unique although clients may give two requests one id.
+                String own = id + "-" + requests.size() + "-" + UUID.randomUUID();
                 requests.add(
                         new GenerationRequest(
-                                id
-                                        + "-"
-                                        + requests.size()
-                                        + "-"
-                                        + UUID.randomUUID().toString().substring(0, 8),
+                                own,
+                                sharedId.apply(requests.size()),
                                 prompt,
                                 withSeed(sampling, i),
                                 params));

@@ -11,6 +11,8 @@ final class TransferLog {
     /** As vLLM's {@code VLLM_LOG_STATS_INTERVAL}. */
     private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
 
+    private static final String NOTHING = TransferSummary.of(TransferStatistics.NONE).toString();
+
     private final LongSupplier nanoClock;
     private final Consumer<String> log;
     private TransferStatistics pending = TransferStatistics.NONE;
@@ -31,7 +33,10 @@ final class TransferLog {
     /** Says it if it is time. */
     void flush() {
         if (!pending.isEmpty() && nanoClock.getAsLong() - since >= INTERVAL_NANOS) {
-            log.accept(TransferSummary.of(pending).toString());
+            String summary = TransferSummary.of(pending).toString();
+            if (!summary.equals(NOTHING)) { // as it is after a handshake
+                log.accept(summary);
+            }
             pending = TransferStatistics.NONE;
         }
     }
