@@ -247,8 +247,11 @@ public final class EngineServer implements AutoCloseable {
             try {
                 return source.job(body, requestId);
             } catch (ApiException e) {
-                if (body.node("kv_transfer_params") instanceof ObjectNode params) {
-                    engine.decline(KvTransferParams.of(params));
+                if (body.node("kv_transfer_params") instanceof ObjectNode json) {
+                    KvTransferParams params = KvTransferParams.of(json);
+                    if (params.problem() == null) { // otherwise they tell nobody's address
+                        engine.decline(params);
+                    }
                 }
                 throw e;
             }
