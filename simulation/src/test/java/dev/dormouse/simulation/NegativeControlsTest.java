@@ -203,8 +203,10 @@ final class NegativeControlsTest {
                 finished,
                 failed,
                 Set.of(),
+                report.failureReasons(),
                 report.revoked(),
-                report.statistics());
+                report.statistics(),
+                report.children());
     }
 
     private static WorkerReport withoutSent(WorkerReport report) {
@@ -214,8 +216,10 @@ final class NegativeControlsTest {
                 report.finishedReceiving(),
                 report.failedReceiving(),
                 report.abandonedReceiving(),
+                report.failureReasons(),
                 report.revoked(),
-                report.statistics());
+                report.statistics(),
+                report.children());
     }
 
     private static void expect(String what, Tampering tampering) {
