@@ -12,7 +12,14 @@ import org.junit.jupiter.api.Test;
 /** What peers come to know of a request. */
 final class IntakeTest {
     private final Intake intake =
-            new Intake(EngineHarness.roomy(), 100, Set.of(), _ -> null, new Random(20261130));
+            new Intake(
+                    EngineHarness.roomy(),
+                    100,
+                    Set.of(),
+                    _ -> {
+                        throw new AssertionError("nothing is decoded");
+                    },
+                    new Random(20261130));
 
     private String idOf(String id, String sharedId) {
         return intake.identify(
