@@ -77,8 +77,7 @@ public final class EngineServer implements AutoCloseable {
                             "--admin-host or --admin-port",
                             config.maxBodyBytes(),
                             limits,
-                            new ApiKeys(
-                                    admin.token() == null ? List.of() : List.of(admin.token())),
+                            new ApiKeys(admin.token() == null ? List.of() : List.of(admin.token())),
                             "/",
                             paths -> adminPaths(paths, control, status));
             try {
