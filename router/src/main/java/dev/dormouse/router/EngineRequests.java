@@ -3,6 +3,7 @@ package dev.dormouse.router;
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.JsonBodies;
 import dev.dormouse.http.TimeLimits;
+import dev.dormouse.http.TraceContext;
 import dev.dormouse.router.routing.ApiError;
 import dev.dormouse.router.routing.CompletionRequest;
 import dev.dormouse.router.routing.EnginePool;
@@ -21,6 +22,7 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -43,8 +45,10 @@ final class EngineRequests {
     private final TimeLimits limits;
     private final Duration clientTimeout;
     private final boolean forwardLastTurn;
+    private final int allPlaces;
     private final Semaphore places;
     private final Supplier<String> freshRequestIds;
+    private volatile boolean ending;
 
     /** {@code freshRequestIds} names the requests whose clients do not. */
     EngineRequests(
@@ -62,7 +66,8 @@ final class EngineRequests {
         this.limits = limits;
         this.clientTimeout = config.clientTimeout();
         this.forwardLastTurn = config.forwardLastTurn();
-        this.places = new Semaphore(config.maxRequestsInFlight());
+        this.allPlaces = config.maxRequestsInFlight();
+        this.places = new Semaphore(allPlaces);
         this.freshRequestIds = freshRequestIds;
     }
 
@@ -85,7 +90,33 @@ final class EngineRequests {
         }
     }
 
+    /**
+     * Takes no new requests from now on, and waits until those that are there are answered.
+     *
+     * @return false if some are not by the limit
+     */
+    boolean windDown(Duration limit) throws InterruptedException {
+        ending = true;
+        if (!places.tryAcquire(allPlaces, limit.toNanos(), TimeUnit.NANOSECONDS)) {
+            return false;
+        }
+        places.release(allPlaces);
+        return true;
+    }
+
+    /** True once it takes no new requests. */
+    boolean isEnding() {
+        return ending;
+    }
+
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
+        if (ending) {
+            ErrorAnswer.send(
+                    new ApiError(
+                            503, "router_unavailable", "the router shuts down", null, null, "1"),
+                    response);
+            return Outcome.FAILED;
+        }
         if (!places.tryAcquire()) {
             ErrorAnswer.send(
                     new ApiError(
@@ -121,11 +152,12 @@ final class EngineRequests {
                         case MODELS -> driver.serve(Routing.ofQuestion(decode), exchange);
                     };
             LOGGER.log(
-                    Level.DEBUG,
-                    "request ended: endpoint={0} request={1} outcome={2}",
-                    endpoint.path(),
+                    Level.INFO,
+                    "request ended: request={0} path={1} outcome={2} trace={3}",
                     id,
-                    outcome.label());
+                    endpoint.path(),
+                    outcome.label(),
+                    TraceContext.traceId(request.headers()).orElse("-"));
             return outcome;
         } finally {
             places.release();

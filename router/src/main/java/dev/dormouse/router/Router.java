@@ -12,6 +12,7 @@ import io.helidon.webserver.http.HttpRouting;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.http.HttpClient;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -35,10 +36,12 @@ public final class Router implements AutoCloseable {
     private static final int MAX_CONNECTIONS = 8192;
 
     private final WebServer server;
+    private final EngineRequests requests;
     private final Deque<AutoCloseable> owned;
 
-    private Router(WebServer server, Deque<AutoCloseable> owned) {
+    private Router(WebServer server, EngineRequests requests, Deque<AutoCloseable> owned) {
         this.server = server;
+        this.requests = requests;
         this.owned = owned;
     }
 
@@ -50,15 +53,15 @@ public final class Router implements AutoCloseable {
     public static Router start(RouterConfig config) {
         Deque<AutoCloseable> owned = new ArrayDeque<>();
         try {
-            WebServer server = serve(config, owned);
+            Router router = serve(config, owned);
             LOGGER.log(
                     Level.INFO,
                     "router listens: host={0} port={1,number,#} prefill={2} decode={3}",
                     config.host(),
-                    server.port(),
+                    router.port(),
                     config.prefillEngines(),
                     config.decodeEngines());
-            return new Router(server, owned);
+            return router;
         } catch (RuntimeException e) {
             Exception unclosed = closeAll(owned);
             if (unclosed != null) {
@@ -69,6 +72,16 @@ public final class Router implements AutoCloseable {
                     : new RouterException(
                             "router cannot start on " + config.host() + ":" + config.port(), e);
         }
+    }
+
+    /**
+     * Prepares the end: takes no new requests from now on, is not ready any more, and waits until
+     * those that are there are answered.
+     *
+     * @return false if some are not by the limit; {@link #close} ends them
+     */
+    public boolean windDown(Duration limit) throws InterruptedException {
+        return requests.windDown(limit);
     }
 
     /** The port it listens on. */
@@ -85,7 +98,7 @@ public final class Router implements AutoCloseable {
         }
     }
 
-    private static WebServer serve(RouterConfig config, Deque<AutoCloseable> owned) {
+    private static Router serve(RouterConfig config, Deque<AutoCloseable> owned) {
         EnginePool prefill = EnginePool.of(Role.PREFILL, config.prefillEngines());
         EnginePool decode = EnginePool.of(Role.DECODE, config.decodeEngines());
         List<Engine> engines = new ArrayList<>(prefill.engines());
@@ -126,7 +139,10 @@ public final class Router implements AutoCloseable {
                         config,
                         () -> UUID.randomUUID().toString());
         FrontDoor frontDoor =
-                new FrontDoor(routes(requests, new StatusPages(prefill, decode, metrics)));
+                new FrontDoor(
+                        routes(
+                                requests,
+                                new StatusPages(prefill, decode, metrics, requests::isEnding)));
         WebServer server = listener(config, limits, frontDoor);
         owned.push(server::stop);
         server.start();
@@ -140,7 +156,7 @@ public final class Router implements AutoCloseable {
                             + " choose another host or port");
         }
         health.start(engines);
-        return server;
+        return new Router(server, requests, owned);
     }
 
     private static WebServer listener(RouterConfig config, TimeLimits limits, FrontDoor door) {

@@ -9,22 +9,27 @@ import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
+import java.util.function.BooleanSupplier;
 
 /** The router's own state for operators. Thread-safe. */
 final class StatusPages {
     private final EnginePool prefill;
     private final EnginePool decode;
     private final RouterMetrics metrics;
+    private final BooleanSupplier ending;
 
-    StatusPages(EnginePool prefill, EnginePool decode, RouterMetrics metrics) {
+    /** {@code ending} tells whether the router takes no new requests any more. */
+    StatusPages(
+            EnginePool prefill, EnginePool decode, RouterMetrics metrics, BooleanSupplier ending) {
         this.prefill = prefill;
         this.decode = decode;
         this.metrics = metrics;
+        this.ending = ending;
     }
 
     /** Readiness: 200 if a request could be served, else 503; each engine's state either way. */
     void health(ServerRequest request, ServerResponse response) {
-        boolean ready = prefill.ready() && decode.ready();
+        boolean ready = !ending.getAsBoolean() && prefill.ready() && decode.ready();
         ObjectNode body = Json.object();
         body.put("status", ready ? "ok" : "unavailable");
         ArrayNode engines = body.putArray("engines");

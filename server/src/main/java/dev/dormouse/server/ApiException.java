@@ -52,6 +52,11 @@ final class ApiException extends RuntimeException {
         return status;
     }
 
+    /** Stable name for programs. */
+    String code() {
+        return code;
+    }
+
     ObjectNode toJson() {
         return ErrorBody.of(status, code, param, String.valueOf(getMessage()));
     }

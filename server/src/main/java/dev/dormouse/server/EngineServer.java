@@ -46,6 +46,7 @@ public final class EngineServer implements AutoCloseable {
     private final Semaphore places;
     private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
     private final InstantSource clock;
+    private final LongSupplier nanoClock;
     private final TimeLimits limits = new TimeLimits();
     private final Listener publicListener;
     private final Listener adminListener;
@@ -59,6 +60,7 @@ public final class EngineServer implements AutoCloseable {
             LongSupplier nanoClock) {
         this.engine = engine;
         this.clock = clock;
+        this.nanoClock = nanoClock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
         this.reader = new JobReader(engine.info(), config.legs(), text.tokenizer());
@@ -235,7 +237,13 @@ public final class EngineServer implements AutoCloseable {
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        runner.run(read(source, RequestBody.bytes(request), requestId), response);
+        RequestLog log = RequestLog.begin(request, requestId, nanoClock);
+        try {
+            log.ended(runner.run(read(source, RequestBody.bytes(request), requestId), response));
+        } catch (ApiException e) {
+            log.ended(e.code());
+            throw e;
+        }
     }
 
     /** Whoever holds the prompt of a request that is refused here is told so. */

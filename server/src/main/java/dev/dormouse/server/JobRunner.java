@@ -15,6 +15,8 @@ import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -32,15 +34,22 @@ final class JobRunner {
         this.clock = clock;
     }
 
-    void run(Job job, ServerResponse response) throws InterruptedException {
+    /**
+     * Returns how it ended, for the log: the choices' finish reasons, an error's code, or that the
+     * client left.
+     *
+     * @throws ApiException if it failed before anything was sent
+     */
+    String run(Job job, ServerResponse response) throws InterruptedException {
         try (Generation generation =
                         Generation.start(engine, job.requests(), ClientConnection.CURRENT.get());
                 ServerMetrics.Timing timing = metrics.start(job.requests().size())) {
             if (job.stream()) {
-                stream(job, generation, timing, response);
-            } else {
-                Answers.send(response, whole(job, generation, timing));
+                return stream(job, generation, timing, response);
             }
+            List<Choice> choices = choices(job);
+            Answers.send(response, whole(job, choices, generation, timing));
+            return outcome(choices);
         }
     }
 
@@ -50,9 +59,17 @@ final class JobRunner {
                 .toList();
     }
 
-    private ObjectNode whole(Job job, Generation generation, ServerMetrics.Timing timing)
+    private static String outcome(List<Choice> choices) {
+        return choices.stream()
+                .map(choice -> choice.finished().reason().name().toLowerCase(Locale.ROOT))
+                .distinct()
+                .sorted()
+                .collect(Collectors.joining("+"));
+    }
+
+    private ObjectNode whole(
+            Job job, List<Choice> choices, Generation generation, ServerMetrics.Timing timing)
             throws InterruptedException {
-        List<Choice> choices = choices(job);
         while (generation.isOpen()) {
             Generation.Arrival arrival = generation.next();
             Choice choice = choices.get(arrival.index());
@@ -78,7 +95,7 @@ final class JobRunner {
         return answer;
     }
 
-    private void stream(
+    private String stream(
             Job job, Generation generation, ServerMetrics.Timing timing, ServerResponse response)
             throws InterruptedException {
         // A request that fails before its first token is answered with a status, not with a stream.
@@ -101,11 +118,14 @@ final class JobRunner {
                 events.send(last);
             }
             events.done();
+            return outcome(choices);
         } catch (ApiException e) {
             events.send(e.toJson());
             events.close();
+            return e.code();
         } catch (UncheckedIOException e) {
             LOGGER.log(Level.DEBUG, "client left: request={0} cause={1}", job.id(), e.getMessage());
+            return "client_left";
         }
     }
 

@@ -27,6 +27,8 @@ public final class Fleet implements AutoCloseable {
                                     "route",
                                     "--port",
                                     "0",
+                                    "--shutdown-timeout",
+                                    "0",
                                     "--prefill",
                                     prefill.endpoint().base().toString(),
                                     "--decode",

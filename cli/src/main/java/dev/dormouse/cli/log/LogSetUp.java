@@ -3,10 +3,12 @@ package dev.dormouse.cli.log;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.LoggerContext;
+import ch.qos.logback.classic.encoder.JsonEncoder;
 import ch.qos.logback.classic.spi.Configurator;
 import ch.qos.logback.classic.spi.ConfiguratorRank;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.ConsoleAppender;
+import ch.qos.logback.core.encoder.Encoder;
 import ch.qos.logback.core.encoder.LayoutWrappingEncoder;
 import ch.qos.logback.core.spi.ContextAwareBase;
 import org.slf4j.LoggerFactory;
@@ -18,6 +20,9 @@ import org.slf4j.LoggerFactory;
 @ConfiguratorRank(ConfiguratorRank.CUSTOM_NORMAL_PRIORITY)
 public final class LogSetUp extends ContextAwareBase implements Configurator {
     private static final String FILE_PROPERTY = "logback.configurationFile";
+
+    /** {@code json} for one JSON object per event, else text. */
+    private static final String FORMAT_VARIABLE = "DORMOUSE_LOG_FORMAT";
 
     /** Made by Logback, which finds it as a service. */
     public LogSetUp() {}
@@ -34,9 +39,9 @@ public final class LogSetUp extends ContextAwareBase implements Configurator {
         if (System.getProperty(FILE_PROPERTY) != null) {
             return ExecutionStatus.INVOKE_NEXT_IF_ANY;
         }
-        LayoutWrappingEncoder<ILoggingEvent> encoder = new LayoutWrappingEncoder<>();
+        Encoder<ILoggingEvent> encoder =
+                encoder(System.getenv().getOrDefault(FORMAT_VARIABLE, "text"));
         encoder.setContext(context);
-        encoder.setLayout(new LogLine());
         encoder.start();
 
         ConsoleAppender<ILoggingEvent> appender = new ConsoleAppender<>();
@@ -52,5 +57,22 @@ public final class LogSetUp extends ContextAwareBase implements Configurator {
         // Helidon says with each start and stop what our own lines say.
         context.getLogger("io.helidon").setLevel(Level.WARN);
         return ExecutionStatus.DO_NOT_INVOKE_NEXT_IF_ANY;
+    }
+
+    /** How events are written. */
+    static Encoder<ILoggingEvent> encoder(String format) {
+        if (format.equals("json")) {
+            JsonEncoder json = new JsonEncoder();
+            json.setWithFormattedMessage(true);
+            json.setWithMessage(false);
+            json.setWithArguments(false);
+            json.setWithContext(false);
+            json.setWithMDC(false);
+            json.setWithSequenceNumber(false);
+            return json;
+        }
+        LayoutWrappingEncoder<ILoggingEvent> text = new LayoutWrappingEncoder<>();
+        text.setLayout(new LogLine());
+        return text;
     }
 }

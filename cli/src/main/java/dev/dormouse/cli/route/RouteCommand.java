@@ -6,6 +6,7 @@ import dev.dormouse.router.Router;
 import dev.dormouse.router.RouterConfig;
 import java.net.URI;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -23,6 +24,8 @@ import picocli.CommandLine.Option;
                     + " turns. `GET /health` says which of them are up."
         })
 public final class RouteCommand implements Callable<Integer> {
+    private static final System.Logger LOG = System.getLogger("dormouse.cli");
+
     @Option(
             names = "--host",
             defaultValue = "127.0.0.1",
@@ -57,6 +60,14 @@ public final class RouteCommand implements Callable<Integer> {
                             + " memory is read.")
     private boolean forwardLastTurn;
 
+    @Option(
+            names = "--shutdown-timeout",
+            paramLabel = "SECONDS",
+            defaultValue = "15",
+            description =
+                    "How long requests may take to their end when the router is told to end (default: ${DEFAULT-VALUE}).")
+    private int shutdownTimeoutSeconds;
+
     @SuppressWarnings(
             "UnusedVariable") // for --help: ConfigFile has replaced it by the file's options
     @Option(
@@ -80,12 +91,21 @@ public final class RouteCommand implements Callable<Integer> {
             ExitWithParent.watch();
         }
         Router router = start();
-        Termination termination = Termination.serving(router);
+        Termination termination = Termination.serving(() -> windDown(router), router);
         System.out.printf(
                 "Listening on http://%s:%d (router, prefill %s, decode %s)%n",
                 host, router.port(), prefill, decode);
         termination.await();
         return 0;
+    }
+
+    private void windDown(Router router) throws InterruptedException {
+        if (!router.windDown(Duration.ofSeconds(shutdownTimeoutSeconds))) {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "requests have not ended within {0} s; they end now",
+                    shutdownTimeoutSeconds);
+        }
     }
 
     /** Starts the router that the options describe. */

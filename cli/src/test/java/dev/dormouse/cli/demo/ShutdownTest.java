@@ -69,7 +69,7 @@ final class ShutdownTest {
             Await.until("it computes", LiveFleet.LIMIT, () -> running(engine) == 1, () -> "");
 
             assertThat(process.end(LiveFleet.LIMIT)).isZero();
-            assertThat(answer.join()).contains("\"finish_reason\":\"abort\"").endsWith("[DONE]");
+            assertThat(answer.join()).contains("\"finish_reason\":\"abort\"").contains("[DONE]");
         }
     }
 

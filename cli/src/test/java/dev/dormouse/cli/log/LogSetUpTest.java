@@ -6,7 +6,12 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.LoggerContext;
 import ch.qos.logback.classic.spi.Configurator.ExecutionStatus;
+import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.LoggingEvent;
+import ch.qos.logback.core.encoder.Encoder;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -60,6 +65,25 @@ final class LogSetUpTest {
                 .contains("java.lang.IllegalStateException: outer")
                 .anyMatch(line -> line.contains("java.lang.ArithmeticException: inner"))
                 .anyMatch(line -> line.contains("at dev.dormouse.cli.log.LogSetUpTest"));
+    }
+
+    @Test
+    void asJsonAnEventIsOneObjectWithItsMessageAsItReads() throws Exception {
+        Encoder<ILoggingEvent> encoder = LogSetUp.encoder("json");
+        encoder.setContext(context);
+        encoder.start();
+        String text =
+                new String(
+                        encoder.encode(event(Level.WARN, new IllegalStateException("why"))),
+                        StandardCharsets.UTF_8);
+
+        JsonNode json = new ObjectMapper().readTree(text);
+        assertThat(json.path("formattedMessage").asText()).isEqualTo("slept: level=1");
+        assertThat(json.path("level").asText()).isEqualTo("WARN");
+        assertThat(json.path("loggerName").asText()).isEqualTo("dormouse.engine");
+        assertThat(json.path("timestamp").isNumber()).isTrue();
+        assertThat(json.path("throwable").path("message").asText()).isEqualTo("why");
+        assertThat(text.strip()).doesNotContain("\n");
     }
 
     private LoggingEvent event(Level level, @Nullable Throwable failure) {
