@@ -4,8 +4,10 @@ import dev.dormouse.model.kernel.PackedMatrix;
 import java.util.List;
 
 /**
- * Where the forward pass finds its weights in a weight region. All offsets are multiples of 64.
+ * Where the forward pass finds its weights in a rank's weight region. All offsets are multiples of
+ * 64.
  *
+ * @param firstToken the token of the first row of embedding and head
  * @param embedding the token embedding
  * @param layers the transformer layers
  * @param outputNorm where the last norm starts
@@ -13,6 +15,7 @@ import java.util.List;
  * @param lengthBytes bytes of the region
  */
 record LlamaLayout(
+        int firstToken,
         PackedMatrix embedding,
         List<Layer> layers,
         long outputNorm,

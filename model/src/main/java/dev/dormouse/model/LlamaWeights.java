@@ -1,8 +1,11 @@
 package dev.dormouse.model;
 
+import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
+
 import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.gguf.TensorInfo;
 import dev.dormouse.model.gguf.TensorType;
+import dev.dormouse.model.kernel.MatrixSource;
 import dev.dormouse.model.kernel.PackedMatrix;
 import dev.dormouse.model.kernel.RowOrder;
 import java.util.ArrayList;
@@ -11,7 +14,11 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Which tensor of a file goes where in a weight region.
+ * Which part of which tensor of a file goes where in a rank's weight region.
+ *
+ * <p>A rank has the rows of its heads in the projections to queries, keys and values, and the
+ * columns of its heads in the projection back; likewise for the feed-forward network. It has the
+ * embedding and the head for its tokens. Norms, which are small, every rank has whole.
  *
  * <p>Norms are vectors of floats; everything else is a {@link PackedMatrix}. The order is that of
  * the forward pass.
@@ -22,32 +29,39 @@ final class LlamaWeights {
         TensorInfo tensor();
 
         /** A matrix, packed. */
-        record Matrix(TensorInfo tensor, RowOrder order, PackedMatrix packed) implements Part {}
+        record Matrix(TensorInfo tensor, MatrixSource source, PackedMatrix packed)
+                implements Part {}
 
         /** A vector of floats, copied. */
         record Norm(TensorInfo tensor, long offset) implements Part {}
     }
 
     private final GgufFile file;
+    private final Shard shard;
     private final List<Part> parts = new ArrayList<>();
     private final Set<String> used = new HashSet<>();
     private final LlamaLayout layout;
     private long lengthBytes;
 
-    LlamaWeights(GgufFile file, ModelConfig config) {
+    LlamaWeights(GgufFile file, Shard shard) {
         this.file = file;
-        int width = config.embeddingLength();
-        PackedMatrix embedding = matrix("token_embd", config.vocabularySize(), width);
+        this.shard = shard;
+        PackedMatrix embedding = perToken("token_embd");
         List<LlamaLayout.Layer> layers = new ArrayList<>();
-        for (int i = 0; i < config.layers(); i++) {
-            layers.add(layer("blk." + i + ".", config));
+        for (int i = 0; i < shard.whole().layers(); i++) {
+            layers.add(layer("blk." + i + "."));
         }
-        long outputNorm = norm("output_norm", width);
+        long outputNorm = norm("output_norm", shard.whole().embeddingLength());
         PackedMatrix head =
-                file.findTensor("output.weight").isPresent()
-                        ? matrix("output", config.vocabularySize(), width)
-                        : embedding;
-        layout = new LlamaLayout(embedding, layers, outputNorm, List.of(head), lengthBytes);
+                file.findTensor("output.weight").isPresent() ? perToken("output") : embedding;
+        layout =
+                new LlamaLayout(
+                        shard.firstToken(),
+                        embedding,
+                        layers,
+                        outputNorm,
+                        List.of(head),
+                        lengthBytes);
         for (TensorInfo tensor : file.tensors()) {
             if (!used.contains(tensor.name())) {
                 throw new ModelException(
@@ -57,34 +71,60 @@ final class LlamaWeights {
         }
     }
 
-    private LlamaLayout.Layer layer(String prefix, ModelConfig config) {
-        int width = config.embeddingLength();
-        int queries = config.heads() * config.headDimension();
-        int keys = config.kvHeads() * config.headDimension();
-        int inner = config.feedForwardLength();
-        RowOrder rotated = RowOrder.splitHalves(config.headDimension());
+    private LlamaLayout.Layer layer(String prefix) {
+        int width = shard.whole().embeddingLength();
+        int head = shard.whole().headDimension();
+        Range queries = new Range(shard.firstHead() * head, shard.own().heads() * head);
+        Range keys = new Range(shard.firstKvHead() * head, shard.own().kvHeads() * head);
+        Range inner = new Range(shard.firstFeedForward(), shard.own().feedForwardLength());
+        int allQueries = shard.whole().heads() * head;
+        int allKeys = shard.whole().kvHeads() * head;
+        int allInner = shard.whole().feedForwardLength();
+        RowOrder rotated = RowOrder.splitHalves(head);
         return new LlamaLayout.Layer(
                 norm(prefix + "attn_norm", width),
                 List.of(
-                        matrix(prefix + "attn_q", rotated, queries, width),
-                        matrix(prefix + "attn_k", rotated, keys, width),
-                        matrix(prefix + "attn_v", keys, width)),
-                List.of(matrix(prefix + "attn_output", width, queries)),
+                        rows(prefix + "attn_q", rotated, queries, allQueries, width),
+                        rows(prefix + "attn_k", rotated, keys, allKeys, width),
+                        rows(prefix + "attn_v", RowOrder.AS_STORED, keys, allKeys, width)),
+                List.of(columns(prefix + "attn_output", width, queries, allQueries)),
                 norm(prefix + "ffn_norm", width),
                 List.of(
-                        matrix(prefix + "ffn_gate", inner, width),
-                        matrix(prefix + "ffn_up", inner, width)),
-                List.of(matrix(prefix + "ffn_down", width, inner)));
+                        rows(prefix + "ffn_gate", RowOrder.AS_STORED, inner, allInner, width),
+                        rows(prefix + "ffn_up", RowOrder.AS_STORED, inner, allInner, width)),
+                List.of(columns(prefix + "ffn_down", width, inner, allInner)));
     }
 
-    private PackedMatrix matrix(String name, int outputs, int inputs) {
-        return matrix(name, RowOrder.AS_STORED, outputs, inputs);
+    /** What a rank has of a tensor's rows or columns. */
+    private record Range(int first, int count) {}
+
+    private PackedMatrix perToken(String name) {
+        Range tokens = new Range(shard.firstToken(), shard.tokens());
+        ModelConfig whole = shard.whole();
+        return rows(
+                name, RowOrder.AS_STORED, tokens, whole.vocabularySize(), whole.embeddingLength());
     }
 
-    private PackedMatrix matrix(String name, RowOrder order, int outputs, int inputs) {
-        TensorInfo tensor = tensor(name, List.of((long) inputs, (long) outputs));
+    private PackedMatrix rows(String name, RowOrder order, Range outputs, int all, int inputs) {
+        TensorInfo tensor = tensor(name, List.of((long) inputs, (long) all));
+        PackedMatrix matrix = place(tensor, outputs.count(), inputs);
+        parts.add(
+                new Part.Matrix(
+                        tensor, MatrixSource.ofRows(order.from(outputs.first()), matrix), matrix));
+        return matrix;
+    }
+
+    private PackedMatrix columns(String name, int outputs, Range inputs, int all) {
+        TensorInfo tensor = tensor(name, List.of((long) all, (long) outputs));
+        PackedMatrix matrix = place(tensor, outputs, inputs.count());
+        MatrixSource source =
+                new MatrixSource(RowOrder.AS_STORED, inputs.first() / BLOCK, all / BLOCK);
+        parts.add(new Part.Matrix(tensor, source, matrix));
+        return matrix;
+    }
+
+    private PackedMatrix place(TensorInfo tensor, int outputs, int inputs) {
         PackedMatrix matrix = new PackedMatrix(tensor.type(), outputs, inputs, lengthBytes);
-        parts.add(new Part.Matrix(tensor, order, matrix));
         lengthBytes += matrix.lengthBytes();
         return matrix;
     }

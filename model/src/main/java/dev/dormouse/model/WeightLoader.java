@@ -12,7 +12,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fills a weight region from the file, in pieces that the compute threads share.
+ * Fills a rank's weight region from the file, in pieces that the compute threads share.
  *
  * <p>Each piece has a CRC-32C of its packed bytes. The first load takes them, every later one must
  * find them again.
@@ -86,10 +86,10 @@ final class WeightLoader {
                 switch (piece.part) {
                     case LlamaWeights.Part.Norm norm ->
                             target.asSlice(norm.offset(), source.byteSize()).copyFrom(source);
-                    case LlamaWeights.Part.Matrix(var tensor, var order, var matrix) -> {
+                    case LlamaWeights.Part.Matrix(var _, var origin, var matrix) -> {
                         int end = piece.firstPanel + piece.panels;
                         for (int panel = piece.firstPanel; panel < end; panel++) {
-                            packer.pack(source, order, matrix, target, panel);
+                            packer.pack(source, origin, matrix, target, panel);
                         }
                         long first = matrix.blockOffset(piece.firstPanel, 0);
                         yield target.asSlice(first, matrix.blockOffset(end, 0) - first);

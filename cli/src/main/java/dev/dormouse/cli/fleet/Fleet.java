@@ -10,11 +10,17 @@ public final class Fleet implements AutoCloseable {
     private final EngineProcess prefill;
     private final EngineProcess decode;
     private final Endpoint router;
+    private final int prefillRanks;
+    private final int decodeRanks;
 
-    private Fleet(int kvCacheMiB, Path logs) {
+    private Fleet(int kvCacheMiB, int prefillRanks, int decodeRanks, Path logs) {
+        this.prefillRanks = prefillRanks;
+        this.decodeRanks = decodeRanks;
         try {
-            ChildProcess prefillProcess = start("prefill", logs, prefillArguments(kvCacheMiB));
-            ChildProcess decodeProcess = start("decode", logs, decodeArguments(kvCacheMiB));
+            ChildProcess prefillProcess =
+                    start("prefill", logs, prefillArguments(kvCacheMiB, prefillRanks));
+            ChildProcess decodeProcess =
+                    start("decode", logs, decodeArguments(kvCacheMiB, decodeRanks));
             prefill = engine(prefillProcess);
             decode = engine(decodeProcess);
             ChildProcess routerProcess =
@@ -36,9 +42,14 @@ public final class Fleet implements AutoCloseable {
         }
     }
 
-    /** Starts all processes, and waits until they serve. */
-    public static Fleet start(int kvCacheMiB, Path logs) {
-        return new Fleet(kvCacheMiB, logs);
+    /**
+     * Starts all processes, and waits until they serve.
+     *
+     * @param prefillRanks tensor parallel size of the prefill engine
+     * @param decodeRanks tensor parallel size of the decode engine
+     */
+    public static Fleet start(int kvCacheMiB, int prefillRanks, int decodeRanks, Path logs) {
+        return new Fleet(kvCacheMiB, prefillRanks, decodeRanks, logs);
     }
 
     /** An engine alone, which computes everything by itself and never sleeps. */
@@ -58,6 +69,16 @@ public final class Fleet implements AutoCloseable {
         return router;
     }
 
+    /** How many ranks of the decode engine shake hands. */
+    public int decodeRanks() {
+        return decodeRanks;
+    }
+
+    /** How many reads a prompt takes: every rank of the larger engine takes part in one. */
+    public int readsPerPrompt() {
+        return Math.max(prefillRanks, decodeRanks);
+    }
+
     private ChildProcess start(String name, Path logs, List<String> arguments) {
         ChildProcess process = ChildProcess.start(name, logs, arguments);
         processes.add(process);
@@ -68,17 +89,18 @@ public final class Fleet implements AutoCloseable {
         return new EngineProcess(process);
     }
 
-    private static List<String> prefillArguments(int kvCacheMiB) {
-        return sleeper(kvCacheMiB, "prefill", "--hold-requests-while-asleep");
+    private static List<String> prefillArguments(int kvCacheMiB, int ranks) {
+        return sleeper(kvCacheMiB, ranks, "prefill", "--hold-requests-while-asleep");
     }
 
     /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
-    private static List<String> decodeArguments(int kvCacheMiB) {
-        return sleeper(kvCacheMiB, "decode", "--no-enable-prefix-caching");
+    private static List<String> decodeArguments(int kvCacheMiB, int ranks) {
+        return sleeper(kvCacheMiB, ranks, "decode", "--no-enable-prefix-caching");
     }
 
-    private static List<String> sleeper(int kvCacheMiB, String role, String option) {
+    private static List<String> sleeper(int kvCacheMiB, int ranks, String role, String option) {
         List<String> arguments = serve(kvCacheMiB);
+        arguments.addAll(List.of("--tensor-parallel-size", Integer.toString(ranks)));
         arguments.addAll(
                 List.of("--role", role, "--side-channel-port", "0", "--enable-sleep-mode", option));
         return arguments;

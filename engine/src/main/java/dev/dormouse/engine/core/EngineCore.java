@@ -43,7 +43,7 @@ final class EngineCore {
 
     EngineCore(Parts parts) {
         this.parts = parts;
-        this.reports = new RankReports(parts.workers().size());
+        this.reports = new RankReports(parts.ranks().workers().size());
     }
 
     /** What a core works with; wired once. */
@@ -53,7 +53,7 @@ final class EngineCore {
             Lobby lobby,
             Scheduler scheduler,
             RemoteKv remote,
-            List<Worker> workers,
+            Ranks ranks,
             @Nullable SchedulerConnector connector,
             Lifecycle life,
             Transitions transitions,
@@ -63,7 +63,7 @@ final class EngineCore {
 
     /** Brings memory and weights, and becomes known to other engines. */
     void open() {
-        parts.workers().forEach(Worker::open);
+        parts.ranks().workers().forEach(Worker::open);
         opened = true;
         parts.coordinator().publish();
         parts.statistics().refresh();
@@ -169,13 +169,11 @@ final class EngineCore {
         }
         if (speaks) {
             cleanup.run(this::giveOrders);
-            for (Worker worker : parts.workers()) {
+            for (Worker worker : parts.ranks().workers()) {
                 cleanup.run(() -> sendLastMessages(worker));
             }
         }
-        for (Worker worker : parts.workers()) {
-            cleanup.run(worker::close);
-        }
+        cleanup.run(parts.ranks()::close);
         if (parts.connector() != null) {
             cleanup.run(parts.connector()::close);
         }
@@ -347,7 +345,7 @@ final class EngineCore {
     private int takeReports() {
         List<WorkerReport> ofRanks = new ArrayList<>();
         boolean empty = true;
-        for (Worker worker : parts.workers()) {
+        for (Worker worker : parts.ranks().workers()) {
             WorkerReport report = worker.poll();
             empty &= report.isEmpty();
             ofRanks.add(report);
@@ -366,7 +364,7 @@ final class EngineCore {
         if (parts.connector() == null) {
             return;
         }
-        for (Worker worker : parts.workers()) {
+        for (Worker worker : parts.ranks().workers()) {
             try {
                 var _ = worker.poll();
             } catch (RuntimeException e) {
@@ -378,18 +376,15 @@ final class EngineCore {
     private void giveOrders() {
         if (parts.connector() != null) {
             ConnectorStep step = parts.connector().step();
-            parts.workers().forEach(worker -> worker.start(step));
+            parts.ranks().workers().forEach(worker -> worker.start(step));
         }
     }
 
     private void compute(Batch batch) {
         List<SequenceChunk> chunks = batch.chunks();
-        @Nullable Logits logits = null;
+        Logits logits;
         try {
-            for (Worker worker : parts.workers()) {
-                Logits ofRank = worker.forward(chunks);
-                logits = logits == null ? ofRank : logits;
-            }
+            logits = parts.ranks().forward(chunks);
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, () -> "step failed sequences=" + batch.parts().size(), e);
             for (Batch.Part part : batch.parts()) {
@@ -404,7 +399,7 @@ final class EngineCore {
         parts.scheduler().computed(batch);
         int row = 0;
         for (Batch.Part part : batch.parts()) {
-            if (part.sequence().uncomputed() == 0 && logits != null) {
+            if (part.sequence().uncomputed() == 0) {
                 generate(part.sequence(), logits, row++);
             }
         }

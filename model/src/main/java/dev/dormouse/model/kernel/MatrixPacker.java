@@ -29,12 +29,12 @@ public final class MatrixPacker {
      * Packs one panel.
      *
      * @param tensor the tensor's rows as they are in the file
-     * @param order which of them is which output
+     * @param source which of them, and which part of them, the matrix is
      * @param weights the weight region
      */
     public void pack(
             MemorySegment tensor,
-            RowOrder order,
+            MatrixSource source,
             PackedMatrix matrix,
             MemorySegment weights,
             int panel) {
@@ -47,8 +47,10 @@ public final class MatrixPacker {
             packed = new byte[panelBytes];
         }
         for (int n = 0; n < outputs; n++) {
-            long source = (long) order.row(firstOutput + n) * rowBytes;
-            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, rows, n * rowBytes, rowBytes);
+            long row = source.rows().row(firstOutput + n);
+            long from =
+                    (row * source.rowBlocks() + source.firstBlock()) * matrix.outputBlockBytes();
+            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, from, rows, n * rowBytes, rowBytes);
         }
         Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
         for (int block = 0; block < matrix.blocks(); block++) {
