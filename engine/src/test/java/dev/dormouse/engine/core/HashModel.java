@@ -40,6 +40,7 @@ final class HashModel implements LanguageModel {
     private final int[] loads;
     private int failingForwards;
     private int failingLoad = -1;
+    private int hookedRank = -1;
     private Runnable onLoad = () -> {};
     private boolean closed;
     private final List<Integer> chunkSizes = new ArrayList<>();
@@ -75,8 +76,9 @@ final class HashModel implements LanguageModel {
         failingLoad = rank;
     }
 
-    /** Runs {@code hook} in each load, while the rank's weights are in use. */
-    void onLoad(Runnable hook) {
+    /** Runs {@code hook} in each load of a rank, while its weights are in use. */
+    void onLoad(int rank, Runnable hook) {
+        hookedRank = rank;
         onLoad = hook;
     }
 
@@ -102,7 +104,9 @@ final class HashModel implements LanguageModel {
             throw new ModelException("load weights: the file's checksum has changed");
         }
         loads[rank]++;
-        onLoad.run();
+        if (rank == hookedRank) {
+            onLoad.run();
+        }
         for (int i = 0; i < WEIGHT_LONGS; i++) {
             target.setAtIndex(ValueLayout.JAVA_LONG, i, mix(WEIGHT_SEED + i));
         }

@@ -56,6 +56,7 @@ final class SleepCoordinatorTest {
         connector.calls.clear();
         // Weights that are being loaded are in use, so their pages stay.
         model.onLoad(
+                1,
                 () ->
                         assertThatThrownBy(
                                         () ->
