@@ -39,23 +39,31 @@ final class RanksOverNixlTest {
     private static final List<ServingEngine> ENGINES = new ArrayList<>();
 
     /** By role, and there by ranks. */
-    private static Endpoint[][] endpoints = new Endpoint[0][0];
+    private static Served[][] served = new Served[0][0];
+
+    /** An engine's two listeners. */
+    private record Served(Endpoint api, Endpoint admin) {}
 
     @BeforeAll
     static void start() {
         Natives.nixlDirectory();
         Natives.model();
-        endpoints =
-                new Endpoint[][] {
+        served =
+                new Served[][] {
                     {start("prefill", 1), start("prefill", 3)},
                     {start("decode", 1), start("decode", 3)}
                 };
     }
 
-    private static Endpoint start(String role, int ranks) {
+    private static Served start(String role, int ranks) {
         ServingEngine engine = serve(role, Integer.toString(ranks));
         ENGINES.add(engine);
-        return new Endpoint(role + ranks, URI.create("http://127.0.0.1:" + engine.port()));
+        return new Served(
+                endpoint(role + ranks, engine.port()), endpoint(role + ranks, engine.adminPort()));
+    }
+
+    private static Endpoint endpoint(String name, int port) {
+        return new Endpoint(name, URI.create("http://127.0.0.1:" + port));
     }
 
     private static ServingEngine serve(String role, String ranks) {
@@ -66,6 +74,7 @@ final class RanksOverNixlTest {
                         "-tp",
                         ranks,
                         "--port=0",
+                        "--admin-port=0",
                         "--side-channel-port=0",
                         "--kv-cache-memory=32MiB",
                         "--max-model-len=512",
@@ -82,16 +91,16 @@ final class RanksOverNixlTest {
     @ParameterizedTest
     @CsvSource({"1, 3", "3, 1", "3, 3"})
     void tokensAreTheControlsBeforeAndAfterEitherSleeps(int prefillRanks, int decodeRanks) {
-        Endpoint prefill = endpoints[0][prefillRanks / 2];
-        Endpoint decode = endpoints[1][decodeRanks / 2];
+        Served p = served[0][prefillRanks / 2];
+        Served d = served[1][decodeRanks / 2];
         List<List<Integer>> controls =
-                PROMPTS.stream().map(prompt -> decode.complete(prompt, TOKENS).tokens()).toList();
+                PROMPTS.stream().map(prompt -> d.api.complete(prompt, TOKENS).tokens()).toList();
 
-        requireTransfers(prefill, decode, controls, prefillRanks, decodeRanks);
-        sleepAndWake(prefill, 1);
-        requireTransfers(prefill, decode, controls, prefillRanks, decodeRanks);
-        sleepAndWake(decode, 2);
-        requireTransfers(prefill, decode, controls, prefillRanks, decodeRanks);
+        requireTransfers(p.api, d.api, controls, prefillRanks, decodeRanks);
+        sleepAndWake(p, 1);
+        requireTransfers(p.api, d.api, controls, prefillRanks, decodeRanks);
+        sleepAndWake(d, 2);
+        requireTransfers(p.api, d.api, controls, prefillRanks, decodeRanks);
     }
 
     /** The first transfer after a start or a wake, and another one. */
@@ -127,11 +136,12 @@ final class RanksOverNixlTest {
                 () -> prefill.get("/metrics"));
     }
 
-    private static void sleepAndWake(Endpoint engine, int level) {
-        double epoch = LiveFleet.metric(engine, "dormouse:registration_epoch");
-        engine.post("/sleep?mode=wait&level=" + level);
-        engine.post("/wake_up");
-        assertThat(LiveFleet.metric(engine, "dormouse:registration_epoch")).isEqualTo(epoch + 1);
+    private static void sleepAndWake(Served engine, int level) {
+        double epoch = LiveFleet.metric(engine.api, "dormouse:registration_epoch");
+        engine.admin.post("/sleep?mode=wait&level=" + level);
+        engine.admin.post("/wake_up");
+        assertThat(LiveFleet.metric(engine.api, "dormouse:registration_epoch"))
+                .isEqualTo(epoch + 1);
     }
 
     @Test
