@@ -66,7 +66,10 @@ final class LlamaModelRefusalTest {
     @Test
     void tokensOutsideTheVocabularyAreRefused() {
         SequenceChunk good = tokens(0, new int[] {1}, 5);
-        assertRefused("token 75", good, tokens(0, new int[] {0}, 1, 75, 2));
+        assertRefused(
+                "token " + TinyModel.VOCABULARY,
+                good,
+                tokens(0, new int[] {0}, 1, TinyModel.VOCABULARY, 2));
         assertRefused("token -1", good, tokens(0, new int[] {0}, -1));
     }
 
@@ -100,7 +103,7 @@ final class LlamaModelRefusalTest {
 
     @Test
     void aFreshStepWorksAfterARefusedOne() {
-        assertRefused("token 99", tokens(0, new int[] {1}, 99));
+        assertRefused("token 199", tokens(0, new int[] {1}, 199));
         assertThat(memory.forward(tokens(0, new int[] {1}, 7))).hasSize(1);
     }
 
