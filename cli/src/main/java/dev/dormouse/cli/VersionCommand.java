@@ -1,11 +1,6 @@
 package dev.dormouse.cli;
 
-import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintWriter;
-import java.io.UncheckedIOException;
-import java.util.Objects;
-import java.util.Properties;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.IVersionProvider;
 import picocli.CommandLine.Model.CommandSpec;
@@ -24,19 +19,7 @@ final class VersionCommand implements Runnable {
     }
 
     private static String text() {
-        return "dormouse " + projectVersion() + ", Java " + Runtime.version();
-    }
-
-    /** The version of the Maven project, written into a resource by the build. */
-    private static String projectVersion() {
-        Properties properties = new Properties();
-        try (InputStream resource =
-                VersionCommand.class.getResourceAsStream("version.properties")) {
-            properties.load(Objects.requireNonNull(resource, "version.properties is not packaged"));
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return properties.getProperty("version");
+        return "dormouse " + Version.ofProject() + ", Java " + Runtime.version();
     }
 
     /** Answers {@code --version} with the same text. */

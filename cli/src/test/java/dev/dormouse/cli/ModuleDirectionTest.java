@@ -28,7 +28,13 @@ class ModuleDirectionTest {
                     Map.entry("router", List.of("http")),
                     Map.entry(
                             "simulation",
-                            List.of("engine", "connector", "transport", "memory", "model")));
+                            List.of(
+                                    "engine",
+                                    "connector",
+                                    "transport",
+                                    "memory",
+                                    "model",
+                                    "router")));
 
     private static final JavaClasses CLASSES =
             new ClassFileImporter()
@@ -52,6 +58,18 @@ class ModuleDirectionTest {
                 .should()
                 .dependOnClassesThat()
                 .resideInAPackage("dev.dormouse.cli..")
+                .check(CLASSES);
+    }
+
+    @Test
+    void theRoutersDecisionsKnowNoHttp() {
+        noClasses()
+                .that()
+                .resideInAPackage("dev.dormouse.router.routing")
+                .should()
+                .dependOnClassesThat()
+                .resideInAnyPackage(
+                        "dev.dormouse.router", "io.helidon..", "io.micrometer..", "java.net.http..")
                 .check(CLASSES);
     }
 

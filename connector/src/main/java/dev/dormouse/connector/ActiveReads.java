@@ -59,9 +59,6 @@ final class ActiveReads implements ActiveTransfers.Ends<ReadOrder> {
 
     @Override
     public void failed(ActiveTransfer<ReadOrder> read, Failure failure, long nowNanos) {
-        if (read.isLate()) {
-            statistics.expiredRequest();
-        }
         if (read.wasAbandoned()) {
             outcomes.letGo(read.order());
         } else {
@@ -86,8 +83,11 @@ final class ActiveReads implements ActiveTransfers.Ends<ReadOrder> {
 
     /** What each of the holder's ranks is told once the read is over there. */
     private static byte[] completion(ActiveTransfer<ReadOrder> read) {
+        LoadedEngine holder = read.peer();
         return new Notification.Completion(
-                        read.order().remote().requestId(), read.peer().mapping().consumers())
+                        read.order().remote().requestId(),
+                        holder.mapping().consumers(),
+                        holder.identity().instanceId() != null) // else it was not claimed
                 .encode();
     }
 

@@ -96,7 +96,11 @@ final class ActiveTransfers<O extends PeerOrder> {
         if (failure == null) {
             ends.done(transfer, nowNanos);
         } else {
-            statistics.failedTransfer();
+            if (transfer.isLate()) {
+                statistics.lateTransfer();
+            } else {
+                statistics.failedTransfer();
+            }
             ends.failed(transfer, failure, nowNanos);
         }
     }

@@ -25,7 +25,6 @@ import java.util.Set;
  * @param sideChannelPort where other engines can tell this one of revocations; 0 for nowhere
  * @param push what only a push connector orders
  * @param children of an engine with several connectors, their steps; otherwise empty
- * @param extraSends of such an engine, how many more connectors than one send a request
  */
 public record ConnectorStep(
         List<ReadOrder> reads,
@@ -39,34 +38,9 @@ public record ConnectorStep(
         List<Revocation> revocations,
         int sideChannelPort,
         PushStep push,
-        List<ConnectorStep> children,
-        Map<String, Integer> extraSends) {
-    /** A step of an engine that neither drains nor is told of revocations. */
-    public ConnectorStep(
-            List<ReadOrder> reads,
-            Set<String> inBatch,
-            Set<String> notProcessed,
-            Map<String, Double> leases,
-            List<Heartbeat> heartbeats,
-            double schedulerClockSeconds) {
-        this(
-                reads,
-                inBatch,
-                notProcessed,
-                leases,
-                heartbeats,
-                schedulerClockSeconds,
-                false,
-                Set.of(),
-                List.of(),
-                0,
-                PushStep.NONE,
-                List.of(),
-                Map.of());
-    }
-
+        List<ConnectorStep> children) {
     /** A step of an engine with several connectors. */
-    static ConnectorStep of(List<ConnectorStep> children, Map<String, Integer> extraSends) {
+    static ConnectorStep of(List<ConnectorStep> children) {
         return new ConnectorStep(
                 List.of(),
                 Set.of(),
@@ -79,8 +53,7 @@ public record ConnectorStep(
                 List.of(),
                 0,
                 PushStep.NONE,
-                children,
-                extraSends);
+                children);
     }
 
     /** This step, with what a push connector orders. */
@@ -97,8 +70,7 @@ public record ConnectorStep(
                 revocations,
                 sideChannelPort,
                 ordered,
-                children,
-                extraSends);
+                children);
     }
 
     /** Copies the collections, and keeps their order, so that a simulation can repeat a step. */
@@ -111,7 +83,6 @@ public record ConnectorStep(
         revoked = copy(revoked);
         revocations = List.copyOf(revocations);
         children = List.copyOf(children);
-        extraSends = Map.copyOf(extraSends);
     }
 
     private static Set<String> copy(Set<String> ids) {

@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.function.LongSupplier;
@@ -29,7 +30,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
     HandshakeAnswers ask(
             SideChannelAddress address,
             List<RankId> ranks,
-            List<HoldQuestion> claims,
+            OpenClaims claims,
             Subscription.@Nullable Reader subscriber,
             Duration limit) {
         try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
@@ -61,7 +62,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
      * @throws ConnectorException if there is no answer in time, or not one of the right shape
      */
     Map<HoldQuestion, HoldAnswer> claim(
-            SideChannelAddress address, List<HoldQuestion> claims, Duration limit) {
+            SideChannelAddress address, OpenClaims claims, Duration limit) {
         try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
             HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
             claim(conversation, claims, answers);
@@ -71,14 +72,34 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
         }
     }
 
+    /**
+     * Asks a peer of our own kind questions of this product's. Waits.
+     *
+     * @return its answers, in order
+     * @throws ConnectorException if they do not come in time
+     */
+    List<byte[]> askAll(SideChannelAddress address, List<byte[]> questions, Duration limit) {
+        try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
+            List<byte[]> answers = new ArrayList<>();
+            for (byte[] question : questions) {
+                answers.add(conversation.ask(question).body());
+            }
+            return answers;
+        } catch (IOException e) {
+            throw failure(address, limit, e);
+        }
+    }
+
     private void claim(
             SideChannel.Conversation conversation,
-            List<HoldQuestion> claims,
+            OpenClaims claims,
             HandshakeAnswers.Collector answers)
             throws IOException {
-        for (HoldQuestion claim : claims) {
-            long sentNanos = nanoClock.getAsLong();
-            answers.addHold(claim, conversation.ask(claim.encode()).body(), sentNanos);
+        for (List<HoldQuestion> next = claims.next(); !next.isEmpty(); next = claims.next()) {
+            for (HoldQuestion claim : next) {
+                long sentNanos = nanoClock.getAsLong();
+                answers.addHold(claim, conversation.ask(claim.encode()).body(), sentNanos);
+            }
         }
     }
 

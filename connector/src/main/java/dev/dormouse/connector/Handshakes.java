@@ -26,9 +26,6 @@ record Handshakes(
         HandshakeClient client,
         HandshakeThreads threads,
         LongSupplier nanoClock) {
-    /** Reads that one conversation is about. */
-    private static final int MAX_COVERED = 256;
-
     /**
      * Which of a peer's ranks have this rank's KV heads.
      *
@@ -61,13 +58,14 @@ record Handshakes(
         List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
         long namedEpoch =
                 covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
-        List<HoldQuestion> claims = claims(covered);
+        OpenClaims claims = claims(covered);
         long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
         return start(
                 address,
                 nowNanos,
                 deadlineNanos,
                 covered,
+                claims,
                 () -> {
                     HandshakeAnswers answers =
                             client.ask(
@@ -95,16 +93,29 @@ record Handshakes(
             List<WaitingOrder> engineWaiting,
             long nowNanos) {
         List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
-        List<HoldQuestion> claims = claims(covered);
+        OpenClaims claims = claims(covered);
         long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
         return start(
                 address,
                 nowNanos,
                 deadlineNanos,
                 covered,
+                claims,
                 () ->
                         new Handshake.Answer(
                                 null, client.claim(address, claims, left(deadlineNanos))));
+    }
+
+    /**
+     * Asks a peer of our own kind this product's own questions.
+     *
+     * @return the answers, in order
+     * @throws RejectedExecutionException if too much is under way
+     */
+    CompletableFuture<List<byte[]>> ask(
+            SideChannelAddress address, List<byte[]> questions, long nowNanos) {
+        long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
+        return run(address, () -> client.askAll(address, questions, left(deadlineNanos)));
     }
 
     private Handshake start(
@@ -112,8 +123,14 @@ record Handshakes(
             long nowNanos,
             long deadlineNanos,
             List<WaitingOrder> covered,
+            OpenClaims claims,
             Supplier<Handshake.Answer> conversation) {
-        CompletableFuture<Handshake.Answer> answer = new CompletableFuture<>();
+        return new Handshake(
+                address, nowNanos, deadlineNanos, covered, claims, run(address, conversation));
+    }
+
+    private <T> CompletableFuture<T> run(SideChannelAddress address, Supplier<T> conversation) {
+        CompletableFuture<T> answer = new CompletableFuture<>();
         threads.execute(
                 address,
                 () -> {
@@ -123,23 +140,23 @@ record Handshakes(
                         answer.completeExceptionally(e);
                     }
                 });
-        return new Handshake(address, nowNanos, deadlineNanos, covered, answer);
+        return answer;
     }
 
     /** The oldest reads from ranks of this size, as many as one conversation bears. */
     private static List<WaitingOrder> covered(List<WaitingOrder> waiting, int remoteSize) {
         return waiting.stream()
                 .filter(read -> read.namesSize(remoteSize))
-                .limit(MAX_COVERED)
+                .limit(OpenClaims.MAX)
                 .toList();
     }
 
-    private List<HoldQuestion> claims(List<WaitingOrder> covered) {
-        return covered.stream()
-                .filter(WaitingOrder::needsClaim)
-                .map(read -> HoldQuestion.of(read.order(), config.instanceId()))
-                .distinct()
-                .toList();
+    private OpenClaims claims(List<WaitingOrder> covered) {
+        return new OpenClaims(
+                covered.stream()
+                        .filter(WaitingOrder::needsClaim)
+                        .map(read -> HoldQuestion.of(read.order(), config.instanceId()))
+                        .toList());
     }
 
     private Duration left(long deadlineNanos) {

@@ -109,7 +109,7 @@ final class HeldRequests {
         }
     }
 
-    /** What was ended early and is still reported as held. */
+    /** What was ended before its time, or read unclaimed, and is still reported as held. */
     Set<String> endedEarly() {
         return endedEarly;
     }
@@ -117,10 +117,29 @@ final class HeldRequests {
     /** Takes what the ranks report of holds. */
     void onReport(WorkerReport report) {
         report.renewedSending().forEach((id, until) -> book.renew(id, (long) (until * 1e9)));
+        report.readUnclaimed().forEach(this::onReadUnclaimed);
         for (String id : report.finishedSending()) {
             book.end(id);
             holds.remove(id);
             endedEarly.remove(id);
+        }
+    }
+
+    /**
+     * Whoever has claimed a request may still be reading it: only its own word frees the blocks.
+     */
+    private void onReadUnclaimed(String requestId) {
+        if (!holds.containsKey(requestId) || endedEarly.contains(requestId)) {
+            return;
+        }
+        if (book.endUnclaimed(requestId)) {
+            endedEarly.add(requestId);
+        } else {
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "a request was read by two engines, of which one has claimed it: does a router"
+                            + " give the same kv_transfer_params to both? request={0}",
+                    requestId);
         }
     }
 

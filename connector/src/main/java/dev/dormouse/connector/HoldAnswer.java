@@ -6,13 +6,15 @@ import org.jspecify.annotations.Nullable;
  * What a holder said when it was asked whether it still holds a request's blocks for a reader.
  *
  * @param held whether it does, in the registration that it serves now
+ * @param expected whether it does not yet, but may when the request has ended
  * @param untilNanos until when at least, on the asking rank's clock; meaningless if not held
  * @param epoch the registration in which it holds them
  * @param instanceId the process that answered
  */
-record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) {
+record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, String instanceId) {
     private static final int MAX_BYTES = 1_024;
     private static final int MAX_KEYS = 16;
+    private static final String EXPECTED = "expected";
     private static final String SECONDS = "held_seconds";
     private static final String EPOCH = "registration_epoch";
     private static final String INSTANCE = "instance_id";
@@ -21,10 +23,13 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
      * The bytes of an answer.
      *
      * @param seconds for which the blocks are held at least; negative if they are not
+     * @param expected whether they may be when the request has ended
      */
-    static byte[] encode(double seconds, long epoch, String instanceId) {
+    static byte[] encode(double seconds, boolean expected, long epoch, String instanceId) {
         return new WireWriter()
-                .map(3)
+                .map(4)
+                .string(EXPECTED)
+                .integer(expected ? 1 : 0)
                 .string(SECONDS)
                 .float64(seconds)
                 .string(EPOCH)
@@ -44,6 +49,7 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
         WireFields in =
                 new WireFields("hold answer", bytes, MAX_BYTES)
                         .floats(SECONDS)
+                        .integers(0, 1, EXPECTED)
                         .integers(0, Long.MAX_VALUE, EPOCH)
                         .strings(MAX_BYTES, INSTANCE)
                         .read(MAX_KEYS, MAX_BYTES);
@@ -54,6 +60,7 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
         }
         return new HoldAnswer(
                 seconds >= 0,
+                in.integer(EXPECTED, 0) == 1,
                 askedNanos + (long) (seconds * 1e9),
                 in.integer(EPOCH, 0),
                 instanceId);
@@ -61,8 +68,16 @@ record HoldAnswer(boolean held, long untilNanos, long epoch, String instanceId) 
 
     /** True if the blocks are held in the registration that {@code loaded} describes. */
     boolean confirms(RegistrationIdentity loaded) {
-        return held
-                && epoch == loaded.epoch()
+        return held && isOf(loaded);
+    }
+
+    /** True if they are, or may be when their request has ended. */
+    boolean promises(RegistrationIdentity loaded) {
+        return (held || expected) && isOf(loaded);
+    }
+
+    private boolean isOf(RegistrationIdentity loaded) {
+        return epoch == loaded.epoch()
                 && epoch == loaded.newestEpoch()
                 && instanceId.equals(loaded.instanceId());
     }

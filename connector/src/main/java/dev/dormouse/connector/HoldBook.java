@@ -15,21 +15,45 @@ import org.jspecify.annotations.Nullable;
  * still be reading them.
  */
 final class HoldBook {
-    /** {@code claimNanos} is how long it is held once it is claimed, unless it ends before. */
-    private record Hold(long untilNanos, long claimNanos, @Nullable String reader) {
+    /**
+     * One hold.
+     *
+     * @param claimNanos how long it is held once it is claimed, unless it ends before
+     * @param reader who has claimed it
+     * @param served whether it can be claimed: it is held in the registration that is served
+     */
+    private record Hold(long untilNanos, long claimNanos, @Nullable String reader, boolean served) {
         boolean isFor(String asking) {
-            return asking.equals(reader);
+            return served && asking.equals(reader);
         }
 
-        Hold claimedBy(String claiming, long nowNanos) {
+        Hold answered(String asking, long nowNanos) {
+            if (!served || reader != null) {
+                return this;
+            }
             boolean shortened = untilNanos - nowNanos > claimNanos;
-            return new Hold(shortened ? nowNanos + claimNanos : untilNanos, claimNanos, claiming);
+            return new Hold(
+                    shortened ? nowNanos + claimNanos : untilNanos, claimNanos, asking, true);
+        }
+
+        Hold renewed(long newUntilNanos) {
+            return untilNanos - newUntilNanos >= 0
+                    ? this
+                    : new Hold(newUntilNanos, claimNanos, reader, served);
+        }
+
+        Hold withdrawn() {
+            return new Hold(untilNanos, claimNanos, reader, false);
         }
     }
 
     private final String instanceId;
     private final LongSupplier nanoClock;
     private final Map<String, Hold> holds = new HashMap<>();
+
+    /** Requests that will be held if they end well, and who has claimed them already, or "". */
+    private final Map<String, String> expected = new HashMap<>();
+
     private long epoch;
 
     /** Empty; {@code nanoClock} is the scheduler's. */
@@ -38,10 +62,19 @@ final class HoldBook {
         this.nanoClock = nanoClock;
     }
 
-    /** From now on, nothing is held that was held before; what comes is held in {@code epoch}. */
+    /**
+     * From now on, nothing can be claimed that was held before, nor is it said to be held; what
+     * comes is held in {@code newEpoch}. Who has claimed what is remembered until the hold ends.
+     */
     synchronized void begin(long newEpoch) {
-        holds.clear();
+        holds.replaceAll((_, hold) -> hold.withdrawn());
+        expected.clear();
         epoch = newEpoch;
+    }
+
+    /** A request may be claimed from now on, although it has not ended. */
+    synchronized void expect(String requestId) {
+        expected.putIfAbsent(requestId, "");
     }
 
     synchronized void hold(String requestId, long untilNanos) {
@@ -54,21 +87,24 @@ final class HoldBook {
      * @param claimNanos how long it stays at most once a reader has claimed it
      */
     synchronized void hold(String requestId, long untilNanos, long claimNanos) {
-        holds.put(requestId, new Hold(untilNanos, claimNanos, null));
+        String reader = expected.remove(requestId);
+        holds.put(
+                requestId,
+                new Hold(
+                        untilNanos,
+                        claimNanos,
+                        reader == null || reader.isEmpty() ? null : reader,
+                        true));
     }
 
     /** A reader has renewed the hold; it never ends earlier than was said before. */
     synchronized void renew(String requestId, long untilNanos) {
-        holds.computeIfPresent(
-                requestId,
-                (_, old) ->
-                        old.untilNanos() - untilNanos >= 0
-                                ? old
-                                : new Hold(untilNanos, old.claimNanos(), old.reader()));
+        holds.computeIfPresent(requestId, (_, old) -> old.renewed(untilNanos));
     }
 
     synchronized void end(String requestId) {
         holds.remove(requestId);
+        expected.remove(requestId);
     }
 
     /**
@@ -86,20 +122,20 @@ final class HoldBook {
         return true;
     }
 
-    /** The answer to a claim: the blocks are held for its reader, or not. */
+    /** The answer to a claim: the blocks are held for its reader, will be, or not. */
     synchronized byte[] answer(HoldQuestion claim) {
         long nowNanos = nanoClock.getAsLong();
         Hold hold =
                 holds.computeIfPresent(
-                        claim.requestId(),
-                        (_, old) ->
-                                old.reader() == null
-                                        ? old.claimedBy(claim.reader(), nowNanos)
-                                        : old);
+                        claim.requestId(), (_, old) -> old.answered(claim.reader(), nowNanos));
         double seconds =
                 hold == null || !hold.isFor(claim.reader())
                         ? -1
                         : Math.max(0, (hold.untilNanos() - nowNanos) / 1e9);
-        return HoldAnswer.encode(seconds, epoch, instanceId);
+        String first =
+                expected.computeIfPresent(
+                        claim.requestId(),
+                        (_, reader) -> reader.isEmpty() ? claim.reader() : reader);
+        return HoldAnswer.encode(seconds, claim.reader().equals(first), epoch, instanceId);
     }
 }

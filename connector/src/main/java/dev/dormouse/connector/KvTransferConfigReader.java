@@ -19,6 +19,7 @@ final class KvTransferConfigReader {
             List.of(SleepSupport.NIXL, SleepSupport.PULL, SleepSupport.PUSH, SleepSupport.MULTI);
     private static final String CONNECTOR = "kv_connector";
     private static final String EXTRA = "kv_connector_extra_config";
+    private static final String FAILURE_POLICY = "kv_load_failure_policy";
     private static final String BIDIRECTIONAL = "bidirectional_kv_xfer";
     private static final String DECODER_TTL = "decoder_kv_blocks_ttl";
     private static final String RECOMPUTE_THRESHOLD = "kv_recompute_threshold";
@@ -113,6 +114,12 @@ final class KvTransferConfigReader {
                             + " connectors must be kv_consumer: all of them would write the same"
                             + " kv_transfer_params");
         }
+        if (children.stream().anyMatch(child -> child.role() != role)) {
+            throw new ConnectorException(
+                    "kv-transfer-config: kv_role of one of connectors differs from that of the "
+                            + connector
+                            + "; an engine has one role");
+        }
     }
 
     private @Nullable ReadBack readBack() {
@@ -141,7 +148,7 @@ final class KvTransferConfigReader {
                     throw wrong(key, value, "cpu: the KV cache is in host memory");
                 }
             }
-            case "kv_load_failure_policy" -> policy = policy(key, value);
+            case FAILURE_POLICY -> policy = policy(key, value);
             case "enable_permute_local_kv" -> {
                 if (flag(key, value)) {
                     warnings.add(key + " has no effect: the layout is LBHNC on both sides");
@@ -199,6 +206,10 @@ final class KvTransferConfigReader {
         KvTransferConfig child = new KvTransferConfigReader(complete).read();
         if (!child.children().isEmpty()) {
             throw wrong("connectors", said, "no " + SleepSupport.MULTI + " again");
+        }
+        if (object.has(FAILURE_POLICY)) {
+            warnings.add(
+                    FAILURE_POLICY + " of one of connectors has no effect: say it beside kv_role");
         }
         warnings.addAll(child.warnings());
         return child;

@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import java.util.List;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * Makes both halves of a connector of several, in vLLM's manner. Here, each of them has its own
@@ -15,9 +16,14 @@ public final class MultiConnector {
         return new MultiScheduler(children);
     }
 
-    /** The half beside one rank's memory; it owns {@code children}, in the same order. */
-    public static WorkerConnector worker(List<WorkerConnector> children) {
-        return new MultiWorker(children);
+    /**
+     * The half beside one rank's memory.
+     *
+     * @param children owned by it, in the same order
+     * @param nanoClock what limits are counted on
+     */
+    public static WorkerConnector worker(List<WorkerConnector> children, LongSupplier nanoClock) {
+        return new MultiWorker(children, nanoClock);
     }
 
     /** Does all, and throws the first failure with the others. */

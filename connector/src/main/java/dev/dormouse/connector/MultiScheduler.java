@@ -1,27 +1,21 @@
 package dev.dormouse.connector;
 
-import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
-import org.jspecify.annotations.Nullable;
 
 /**
- * The scheduler's half of several connectors in one: vLLM's {@code MultiConnector}. A request is
- * loaded through the first that has something for it; all hold what they are asked to hold.
+ * The scheduler's half of several connectors in one: vLLM's {@code MultiConnector}. A request's
+ * remote part is the business of the first that has something for it, from the request's arrival to
+ * its end: two that knew of it would each renew its lease, and one would tell its holder that
+ * nobody reads while the other does. Holding requests is the business of one alone.
  */
 final class MultiScheduler implements SchedulerConnector {
     private final List<SchedulerConnector> children;
 
-    /** Which of them offered to load a request. */
-    private final Map<String, Integer> chosen = new HashMap<>();
-
-    /** Which of them loads, or has loaded, a request: for the others, there is nothing to load. */
-    private final Map<String, Integer> loading = new HashMap<>();
-
-    private final Map<String, Integer> extraSends = new HashMap<>();
+    /** Which of them a request's remote part is for. */
+    private final Map<String, Integer> loaders = new HashMap<>();
 
     MultiScheduler(List<SchedulerConnector> children) {
         this.children = List.copyOf(children);
@@ -32,52 +26,42 @@ final class MultiScheduler implements SchedulerConnector {
 
     @Override
     public void onArrival(ConnectorRequest request) {
-        children.forEach(child -> child.onArrival(request));
+        for (int i = 0; i < children.size(); i++) {
+            if (children.get(i).externalTokens(request, 0) > 0) {
+                loaders.put(request.id(), i);
+                break;
+            }
+        }
+        for (int i = 0; i < children.size(); i++) {
+            children.get(i).onArrival(asSeenBy(i, request));
+        }
+    }
+
+    /** For all but its loader, nobody holds a request. */
+    private ConnectorRequest asSeenBy(int child, ConnectorRequest request) {
+        Integer loader = loaders.get(request.id());
+        return loader == null || loader == child ? request : request.withoutRemotePrefill();
     }
 
     @Override
     public int externalTokens(ConnectorRequest request, int localTokens) {
-        chosen.remove(request.id());
-        if (loading.containsKey(request.id())) {
-            return 0;
-        }
-        int tokens = 0;
-        for (int i = 0; i < children.size(); i++) {
-            int offered = children.get(i).externalTokens(request, localTokens);
-            if (offered > 0 && tokens == 0) {
-                tokens = offered;
-                chosen.put(request.id(), i);
-            }
-        }
-        return tokens;
+        Integer loader = loaders.get(request.id());
+        return loader == null ? 0 : children.get(loader).externalTokens(request, localTokens);
     }
 
     @Override
     public void onAllocated(
             ConnectorRequest request, int[] blocks, int localTokens, int externalTokens) {
-        if (externalTokens > 0) {
-            loading.put(request.id(), chosen.getOrDefault(request.id(), 0));
-        }
+        int loader = loaders.getOrDefault(request.id(), -1);
         for (int i = 0; i < children.size(); i++) {
-            boolean loads = externalTokens > 0 && loading.getOrDefault(request.id(), -1) == i;
-            children.get(i)
-                    .onAllocated(
-                            asSeenBy(i, request), blocks, localTokens, loads ? externalTokens : 0);
+            int external = i == loader ? externalTokens : 0;
+            children.get(i).onAllocated(asSeenBy(i, request), blocks, localTokens, external);
         }
-    }
-
-    /** A connector that did not load a request must not tell its holder that nobody does. */
-    private ConnectorRequest asSeenBy(int child, ConnectorRequest request) {
-        Integer loader = loading.get(request.id());
-        return loader == null || loader == child ? request : request.withoutRemotePrefill();
     }
 
     @Override
     public ConnectorStep step() {
-        List<ConnectorStep> steps = children.stream().map(SchedulerConnector::step).toList();
-        ConnectorStep step = ConnectorStep.of(steps, extraSends);
-        extraSends.clear();
-        return step;
+        return ConnectorStep.of(children.stream().map(SchedulerConnector::step).toList());
     }
 
     @Override
@@ -89,51 +73,27 @@ final class MultiScheduler implements SchedulerConnector {
         }
     }
 
+    /** No client could tell whose the parameters are, if two connectors wrote some. */
     @Override
     public HandOver onFinished(
             ConnectorRequest request, FinishKind kind, int[] blocks, int computedTokens) {
-        int holding = 0;
-        ObjectNode merged = null;
+        HandOver only = HandOver.NONE;
         for (int i = 0; i < children.size(); i++) {
-            HandOver handOver =
+            HandOver each =
                     children.get(i).onFinished(asSeenBy(i, request), kind, blocks, computedTokens);
-            holding += handOver.holdBlocks() ? 1 : 0;
-            merged = merge(request.id(), merged, handOver.params());
+            if (!only.equals(HandOver.NONE) && !each.equals(HandOver.NONE)) {
+                throw new ConnectorException(
+                        "hand over: request="
+                                + request.id()
+                                + ": two connectors hand it over; only one of a multi connector"
+                                + " may");
+            }
+            only = each.equals(HandOver.NONE) ? only : each;
         }
-        chosen.remove(request.id());
-        loading.remove(request.id());
-        if (holding > 1) {
-            extraSends.put(request.id(), holding - 1);
-        }
-        return new HandOver(holding > 0, merged == null ? null : KvTransferParams.of(merged));
+        loaders.remove(request.id());
+        return only;
     }
 
-    /** No client could tell which connector a key is of that two of them write. */
-    private static @Nullable ObjectNode merge(
-            String requestId, @Nullable ObjectNode merged, @Nullable KvTransferParams params) {
-        if (params == null) {
-            return merged;
-        }
-        ObjectNode all = merged == null ? JsonNodeFactory.instance.objectNode() : merged;
-        params.toJson()
-                .properties()
-                .forEach(
-                        entry -> {
-                            if (all.has(entry.getKey())) {
-                                throw new ConnectorException(
-                                        "hand over: request="
-                                                + requestId
-                                                + ": two connectors write "
-                                                + entry.getKey()
-                                                + " of kv_transfer_params; only one of a multi"
-                                                + " connector may hand requests over");
-                            }
-                            all.set(entry.getKey(), entry.getValue());
-                        });
-        return all;
-    }
-
-    /** Only one of them holds for a next turn: two would write the same parameters. */
     @Override
     public boolean endHold(String requestId) {
         return children.stream().anyMatch(child -> child.endHold(requestId));

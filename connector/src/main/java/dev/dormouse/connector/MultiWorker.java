@@ -7,15 +7,16 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
 /** The worker's half of several connectors in one; each has a transport of its own. */
 final class MultiWorker implements WorkerConnector {
     private final List<WorkerConnector> children;
 
-    /** How many more connectors than one must send a request before it counts as sent. */
-    private final Map<String, Integer> extraSends = new HashMap<>();
+    private final LongSupplier nanoClock;
 
-    MultiWorker(List<WorkerConnector> children) {
+    MultiWorker(List<WorkerConnector> children, LongSupplier nanoClock) {
+        this.nanoClock = nanoClock;
         this.children = List.copyOf(children);
         if (children.isEmpty()) {
             throw new ConnectorException("multi connector: it has no connectors");
@@ -35,7 +36,6 @@ final class MultiWorker implements WorkerConnector {
 
     @Override
     public void start(ConnectorStep step) {
-        step.extraSends().forEach((id, more) -> extraSends.merge(id, more, Integer::sum));
         for (int i = 0; i < step.children().size(); i++) {
             children.get(i).start(step.children().get(i));
         }
@@ -52,7 +52,7 @@ final class MultiWorker implements WorkerConnector {
         Map<String, String> reasons = new HashMap<>();
         TransferStatistics statistics = TransferStatistics.NONE;
         for (WorkerReport report : reports) {
-            report.finishedSending().stream().filter(this::isLast).forEach(sent::add);
+            sent.addAll(report.finishedSending());
             renewed.putAll(report.renewedSending());
             received.addAll(report.finishedReceiving());
             failed.addAll(report.failedReceiving());
@@ -61,33 +61,34 @@ final class MultiWorker implements WorkerConnector {
             statistics = statistics.plus(report.statistics());
         }
         return new WorkerReport(
-                sent, renewed, received, failed, abandoned, reasons, Set.of(), statistics, reports);
+                sent,
+                renewed,
+                Set.of(),
+                received,
+                failed,
+                abandoned,
+                reasons,
+                Set.of(),
+                statistics,
+                reports);
     }
 
-    /** True for the last completion of a request that several connectors send. */
-    private boolean isLast(String id) {
-        int more = extraSends.getOrDefault(id, 0);
-        if (more > 1) {
-            extraSends.put(id, more - 1);
-        } else {
-            extraSends.remove(id);
-        }
-        return more == 0;
-    }
-
+    /** One after the other, all within the one limit. */
     @Override
     public void prepareRelease(Duration limit) {
-        children.forEach(child -> child.prepareRelease(limit));
+        long deadlineNanos = nanoClock.getAsLong() + limit.toNanos();
+        children.forEach(child -> child.prepareRelease(left(deadlineNanos)));
     }
 
-    /** In order; if one cannot, those before it are restored. */
+    /** In order, all within the one limit; if one cannot, those before it are restored. */
     @Override
     public void releaseKvCaches(Duration limit) {
+        long deadlineNanos = nanoClock.getAsLong() + limit.toNanos();
         List<WorkerConnector> done = new ArrayList<>();
         for (WorkerConnector child : children) {
             boolean before = child.isReleased();
             try {
-                child.releaseKvCaches(limit);
+                child.releaseKvCaches(left(deadlineNanos));
             } catch (RuntimeException e) {
                 restore(done, e);
                 throw e;
@@ -96,6 +97,11 @@ final class MultiWorker implements WorkerConnector {
                 done.add(child);
             }
         }
+    }
+
+    /** Nothing at the deadline: who has nothing pending needs no time. */
+    private Duration left(long deadlineNanos) {
+        return Duration.ofNanos(Math.max(0, deadlineNanos - nanoClock.getAsLong()));
     }
 
     private static void restore(List<WorkerConnector> released, RuntimeException failure) {

@@ -31,6 +31,9 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     private boolean released;
     private boolean closed;
 
+    /** Messages that the transport had dropped when it was last asked. */
+    private long rejectedMessages;
+
     /** What exists once the KV cache is registered. */
     private record Open(LocalCache local, RemoteEngines engines, Traffic traffic) {}
 
@@ -119,6 +122,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
         ledger.take(step, nowNanos, finishedSending, open.traffic()::isSending);
         open.engines().reachableAt(step.sideChannelPort());
         step.revocations().forEach(open.engines()::revoke);
+        step.push().takenBack().forEach(open.traffic()::take);
         if (!released) {
             open.traffic().start(step, nowNanos);
         }
@@ -146,11 +150,14 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     public WorkerReport poll() {
         Open open = required();
         progress(open);
+        Set<String> obeyed = open.engines().takeRevoked();
+        obeyed.addAll(open.traffic().takeObeyed(now()));
         WorkerReport report =
                 outcomes.take(
                         finishedSending,
                         ledger.takeRenewed(),
-                        open.engines().takeRevoked(),
+                        ledger.takeReadUnclaimed(),
+                        obeyed,
                         statistics.take());
         finishedSending.clear();
         return report;
@@ -286,6 +293,19 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
             statistics.failedNotification();
             LOG.log(System.Logger.Level.WARNING, "could not take messages: {0}", e.getMessage());
             return List.of();
+        } finally {
+            countRejected(transport.rejectedMessages());
+        }
+    }
+
+    private void countRejected(long rejected) {
+        if (rejected > rejectedMessages) {
+            statistics.malformedNotifications(rejected - rejectedMessages);
+            LOG.log(
+                    System.Logger.Level.WARNING,
+                    "the transport dropped messages: count={0}",
+                    rejected - rejectedMessages);
+            rejectedMessages = rejected;
         }
     }
 

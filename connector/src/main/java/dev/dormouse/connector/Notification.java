@@ -14,7 +14,6 @@ sealed interface Notification
                 Notification.Renewal,
                 Notification.Malformed,
                 PushRegistration,
-                PushCancel,
                 PushEnd {
     /** More than any message of a sane peer. */
     int MAX_BYTES = 1 << 20;
@@ -24,6 +23,9 @@ sealed interface Notification
 
     /** Ids of one heartbeat message. */
     int MAX_RENEWAL_BYTES = 32 << 10;
+
+    /** What starts the completion of a reader that has claimed what it read. */
+    String CLAIMED_PREFIX = "DORMOUSE_CLAIMED:";
 
     /** {@code HB:}, as it starts a heartbeat. */
     String HEARTBEAT_PREFIX = "HB:";
@@ -35,10 +37,17 @@ sealed interface Notification
      * @param requestId the request, by the id of whoever gets the message
      * @param consumers how many readers send this message in all; of a push, the ranks of the
      *     holder
+     * @param claimed whether its sender had claimed the request: only one engine can have. Told to
+     *     holders of our own kind alone, in front of vLLM's message
      */
-    record Completion(String requestId, int consumers) implements Notification {
+    record Completion(String requestId, int consumers, boolean claimed) implements Notification {
+        /** One of an engine that has claimed nothing, such as vLLM's. */
+        Completion(String requestId, int consumers) {
+            this(requestId, consumers, false);
+        }
+
         byte[] encode() {
-            return (requestId + ":" + consumers).getBytes(UTF_8);
+            return ((claimed ? CLAIMED_PREFIX : "") + requestId + ":" + consumers).getBytes(UTF_8);
         }
     }
 
@@ -81,8 +90,6 @@ sealed interface Notification
         try {
             if (startsWith(bytes, PushRegistration.PREFIX)) {
                 return PushRegistration.decode(after(PushRegistration.PREFIX, bytes));
-            } else if (startsWith(bytes, PushCancel.PREFIX)) {
-                return PushCancel.decode(after(PushCancel.PREFIX, bytes));
             } else if (startsWith(bytes, PushEnd.PREFIX)) {
                 return PushEnd.decode(after(PushEnd.PREFIX, bytes));
             }
@@ -101,6 +108,11 @@ sealed interface Notification
                             .filter(id -> !id.isEmpty())
                             .toList());
         }
+        boolean claimed = text.startsWith(CLAIMED_PREFIX);
+        return completion(claimed ? text.substring(CLAIMED_PREFIX.length()) : text, claimed);
+    }
+
+    private static Notification completion(String text, boolean claimed) {
         int colon = text.lastIndexOf(':');
         String count = text.substring(colon + 1);
         if (colon < 1
@@ -109,7 +121,7 @@ sealed interface Notification
                 || Integer.parseInt(count) < 1) {
             return new Malformed("neither a heartbeat nor <request id>:<consumers>");
         }
-        return new Completion(text.substring(0, colon), Integer.parseInt(count));
+        return new Completion(text.substring(0, colon), Integer.parseInt(count), claimed);
     }
 
     /** A message of a prefix and msgpack. */

@@ -30,11 +30,13 @@ final class OrderEnds {
     }
 
     /** An order must not be carried out. */
-    void refuse(RemoteEngine engine, WaitingOrder order, String reason) {
-        if (!order.order().isNotice()) {
+    void refuse(RemoteEngine engine, WaitingOrder order, OrderRules.Next.Refuse refusal) {
+        if (refusal.late()) {
+            statistics.lateTransfer();
+        } else if (!order.order().isNotice()) {
             statistics.failedTransfer();
         }
-        end(engine, order, new Failure(Failure.Type.TRANSFER_SETUP_FAILED, reason));
+        end(engine, order, new Failure(Failure.Type.TRANSFER_SETUP_FAILED, refusal.reason()));
     }
 
     /** Nobody wants an order to be carried out any more. */

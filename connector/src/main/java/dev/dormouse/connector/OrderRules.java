@@ -16,6 +16,9 @@ interface OrderRules {
         /** The loaded peer must say that it holds the request for this engine. */
         Next CLAIM = new Claim();
 
+        /** Somebody else must do something first. */
+        Next WAIT = new Wait();
+
         /** See {@link #BEGUN}. */
         record Begun() implements Next {}
 
@@ -25,8 +28,20 @@ interface OrderRules {
         /** See {@link #CLAIM}. */
         record Claim() implements Next {}
 
-        /** The order must not be carried out. */
-        record Refuse(String reason) implements Next {}
+        /** See {@link #WAIT}. */
+        record Wait() implements Next {}
+
+        /**
+         * The order must not be carried out.
+         *
+         * @param late whether that is so since its time is over
+         */
+        record Refuse(String reason, boolean late) implements Next {
+            /** A refusal for another reason than the time. */
+            Refuse(String reason) {
+                this(reason, false);
+            }
+        }
     }
 
     /** Carries the order out if it may be. */

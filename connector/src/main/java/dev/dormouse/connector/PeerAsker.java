@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -64,10 +65,21 @@ final class PeerAsker {
         }
     }
 
+    /** Has an order claimed in the conversation that is under way, if it came early enough. */
+    void join(Handshake handshake, WaitingOrder order) {
+        if (order.needsClaim()) {
+            handshake.join(order, HoldQuestion.of(order.order(), config.instanceId()));
+        }
+    }
+
     /** Claims, at a peer of our own kind that is loaded, what waits to be read from it. */
-    void claim(RemoteEngine engine, long nowNanos) {
+    void claim(RemoteEngine engine, WaitingOrder order, long nowNanos) {
         LoadedEngine source = engine.usable();
-        if (engine.handshake != null || source == null) {
+        if (engine.handshake != null) {
+            join(engine.handshake, order);
+            return;
+        }
+        if (source == null) {
             return;
         }
         int size = source.mapping().remoteSize();
@@ -75,6 +87,16 @@ final class PeerAsker {
             engine.handshake = handshakes.claim(source.address(), size, engine.waiting, nowNanos);
         } catch (RejectedExecutionException e) {
             failWaiting(engine, size, e);
+        }
+    }
+
+    /** Asks this product's own questions; they are answered in order, or not at all. */
+    CompletableFuture<List<byte[]>> ask(
+            SideChannelAddress address, List<byte[]> questions, long nowNanos) {
+        try {
+            return handshakes.ask(address, questions, nowNanos);
+        } catch (RejectedExecutionException e) {
+            return CompletableFuture.failedFuture(e);
         }
     }
 
@@ -117,15 +139,10 @@ final class PeerAsker {
         try {
             Handshake.Answer answer = handshake.answer().join();
             FetchedEngine fetched = answer.engine();
-            for (WaitingOrder order : handshake.covered()) {
-                HoldAnswer hold =
-                        answer.holds().get(HoldQuestion.of(order.order(), config.instanceId()));
-                if (hold != null) {
-                    order.markClaimed(hold);
-                }
-                if (fetched != null) {
-                    order.markAsked();
-                }
+            handshake.covered().forEach(order -> markClaimed(order, answer));
+            handshake.joined().forEach(order -> markClaimed(order, answer));
+            if (fetched != null) { // its payloads may be older than those that joined
+                handshake.covered().forEach(WaitingOrder::markAsked);
             }
             if (fetched == null) {
                 return;
@@ -137,6 +154,13 @@ final class PeerAsker {
         } catch (CompletionException e) {
             Throwable cause = e.getCause() == null ? e : e.getCause();
             ends.handshakeFailed(engine, handshake.covered(), String.valueOf(cause.getMessage()));
+        }
+    }
+
+    private void markClaimed(WaitingOrder order, Handshake.Answer answer) {
+        HoldAnswer hold = answer.holds().get(HoldQuestion.of(order.order(), config.instanceId()));
+        if (hold != null) {
+            order.markClaimed(hold);
         }
     }
 

@@ -14,20 +14,17 @@ final class PullRules implements OrderRules {
     private final PeerMessenger messenger;
     private final ActiveReads reads;
     private final ReadOutcomes outcomes;
-    private final StatisticsRecorder statistics;
     private final SpentHandOvers spent;
 
     PullRules(
             ConnectorConfig config,
             PeerMessenger messenger,
             ActiveReads reads,
-            ReadOutcomes outcomes,
-            StatisticsRecorder statistics) {
+            ReadOutcomes outcomes) {
         this.config = config;
         this.messenger = messenger;
         this.reads = reads;
         this.outcomes = outcomes;
-        this.statistics = statistics;
         this.spent = new SpentHandOvers(config.longestHold().toNanos(), MAX_SPENT);
     }
 
@@ -51,7 +48,8 @@ final class PullRules implements OrderRules {
             }
             spent.add(remote, nowNanos);
             Notification.Completion notNeeded =
-                    new Notification.Completion(remote.requestId(), usable.mapping().consumers());
+                    new Notification.Completion(
+                            remote.requestId(), usable.mapping().consumers(), hold != null);
             if (!messenger.sendToAll(peer, usable, notNeeded.encode(), nowNanos)) {
                 outcomes.untold(order, "not all ranks took the message");
             }
@@ -61,8 +59,22 @@ final class PullRules implements OrderRules {
         return switch (OrderVerdict.of(waiting, peer, usable)) {
             case READ -> startInTime(waiting, peer, Objects.requireNonNull(usable), nowNanos);
             case STALE -> OrderVerdict.refusal(waiting, peer, usable);
-            case ASK -> Next.ASK;
+            case ASK ->
+                    usable != null && waiting.needsClaim() && canClaimInstead(remote, usable)
+                            ? Next.CLAIM
+                            : Next.ASK;
         };
+    }
+
+    /**
+     * A request that does not tell which registration it means, because a router dropped the keys,
+     * needs no handshake with a peer of our own kind that is loaded: whether that holds the request
+     * in this registration, it says of a claim.
+     */
+    private static boolean canClaimInstead(RemoteSource remote, LoadedEngine loaded) {
+        return loaded.identity().instanceId() != null
+                && loaded.identity().reaches(remote)
+                && (remote.instanceId() == null || remote.epoch() == 0);
     }
 
     /** Starts the read if its blocks are held for this engine, and for long enough. */
@@ -78,12 +90,12 @@ final class PullRules implements OrderRules {
             reads.start(order, source, nowNanos, deadlineNanos);
             return Next.BEGUN;
         }
-        statistics.expiredRequest();
         HoldAnswer hold = waiting.hold();
-        return new Next.Refuse(
-                hold == null || hold.held()
-                        ? "the peer may not hold the blocks any more: the lease is over"
-                        : "the peer does not hold the blocks for this engine: they are freed, or"
+        return hold == null || hold.held()
+                ? new Next.Refuse(
+                        "the peer may not hold the blocks any more: the lease is over", true)
+                : new Next.Refuse(
+                        "the peer does not hold the blocks for this engine: they are freed, or"
                                 + " another engine reads them");
     }
 

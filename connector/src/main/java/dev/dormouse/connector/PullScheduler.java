@@ -4,8 +4,6 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -15,30 +13,26 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The scheduler's half of the pull connector: vLLM's {@code NixlPullConnectorScheduler}, and the
- * owner of the registration epoch.
+ * The scheduler's half of the pull connector: vLLM's {@code NixlPullConnectorScheduler}, which here
+ * owns the registration epoch.
  */
 final class PullScheduler implements SchedulerConnector {
-    private static final System.Logger LOG = System.getLogger("dormouse.connector");
-
     /** More than any engine has requests. */
     private static final int MAX_WAITING_ORDERS = 1 << 16;
 
     private final ConnectorConfig config;
-    private final Surroundings surroundings;
     private final AutoCloseable ownedThreads;
     private final LongSupplier nanoClock;
     private final HeartbeatSchedule heartbeats;
     private final HoldBook holdBook;
     private final SideChannelDesk desk;
+    private final Publication publication;
     private final Revoker revoker;
     private final HeldRequests held;
     private final Readings readings;
     private final List<ReadOrder> reads = new ArrayList<>();
     private final Set<String> inBatch = new LinkedHashSet<>();
     private final Set<String> notProcessed = new LinkedHashSet<>();
-    private @Nullable SideChannel sideChannel;
-    private long epoch;
     private boolean draining;
 
     /**
@@ -48,15 +42,14 @@ final class PullScheduler implements SchedulerConnector {
      * @param ownedThreads closed with the scheduler's half
      */
     PullScheduler(ConnectorConfig config, Surroundings surroundings, AutoCloseable ownedThreads) {
-        this.epoch = surroundings.epochBase();
         this.config = config;
-        this.surroundings = surroundings;
         this.ownedThreads = ownedThreads;
         this.nanoClock = surroundings.nanoClock();
         this.heartbeats = new HeartbeatSchedule(config.leaseDuration());
         this.holdBook = new HoldBook(config.instanceId(), nanoClock);
         this.desk =
                 new SideChannelDesk(config.engineId(), config.instanceId(), nanoClock, holdBook);
+        this.publication = new Publication(config, surroundings, desk, holdBook);
         this.revoker = new Revoker(surroundings.dialer(), surroundings.threads());
         this.held = new HeldRequests(config.leaseDuration(), config.holdLimit(), holdBook);
         this.readings = new Readings(config, nanoClock);
@@ -129,9 +122,11 @@ final class PullScheduler implements SchedulerConnector {
                         revoker.isComplete() ? held.ids() : held.endedEarly(),
                         desk.revocations().take(),
                         sideChannelPort(),
-                        PushStep.NONE,
-                        List.of(),
-                        Map.of());
+                        new PushStep(
+                                publication.epoch(),
+                                Map.of(),
+                                Set.of(), desk.cancellations().take()),
+                        List.of());
         reads.clear();
         inBatch.clear();
         notProcessed.clear();
@@ -142,8 +137,14 @@ final class PullScheduler implements SchedulerConnector {
     public void onReport(WorkerReport report) {
         held.onReport(report);
         desk.revocations().done(report.revoked());
+        desk.cancellations().done(report.revoked());
         report.finishedReceiving().forEach(heartbeats::remove);
         report.abandonedReceiving().forEach(heartbeats::remove);
+    }
+
+    /** Who waits for a request may ask for it before it has ended. */
+    void expect(ConnectorRequest request) {
+        holdBook.expect(request.id());
     }
 
     @Override
@@ -153,6 +154,20 @@ final class PullScheduler implements SchedulerConnector {
         Reading reading = readings.of(request);
         readings.forget(id);
         heartbeats.remove(id);
+        HandOver handOver = handOver(request, reading, kind, blocks, computedTokens);
+        if (!handOver.holdBlocks()) {
+            holdBook.end(id);
+        }
+        return handOver;
+    }
+
+    private HandOver handOver(
+            ConnectorRequest request,
+            @Nullable Reading reading,
+            FinishKind kind,
+            int[] blocks,
+            int computedTokens) {
+        String id = request.id();
         KvTransferParams params = request.params();
         if (params == null) {
             return HandOver.NONE;
@@ -189,46 +204,14 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public void publish(List<RankPayload> payloads) {
-        requireOnePerRank(payloads);
-        if (sideChannel == null) {
-            sideChannel =
-                    surroundings
-                            .opener()
-                            .open(
-                                    new SideChannelAddress(
-                                            config.bindHost(), config.sideChannelPort()),
-                                    desk);
-        }
+        // What is held outlives an epoch only if the pages stayed: older payloads lead to it.
+        publication.publish(payloads, held.size() == 0);
         revoker.end();
-        epoch++;
-        holdBook.begin(epoch);
-        String hash = config.factors().hash();
-        Map<RankId, byte[]> served = new HashMap<>();
-        for (RankPayload payload : payloads) {
-            byte[] metadata = AgentMetadataCodec.encode(payload.metadata());
-            served.put(
-                    new RankId(payload.ppRank(), payload.tpRank()),
-                    new HandshakePayload(hash, metadata, epoch, config.instanceId()).encode());
-        }
-        if (held.size() == 0) { // else the pages stayed, and can be read through older payloads
-            desk.forgetReaders();
-        }
-        desk.serve(epoch, served);
-        LOG.log(
-                System.Logger.Level.INFO,
-                "published: engine={0} instance={1} epoch={2} ranks={3} address={4}:{5}",
-                config.engineId(),
-                config.instanceId(),
-                Long.toString(epoch),
-                served.size(),
-                config.advertisedHost(),
-                Integer.toString(sideChannel.port()));
     }
 
     @Override
     public void withdraw() {
-        holdBook.begin(epoch);
-        desk.withdraw();
+        publication.withdraw();
     }
 
     @Override
@@ -236,7 +219,11 @@ final class PullScheduler implements SchedulerConnector {
         withdraw();
         if (held.size() > 0 && !revoker.isActive()) {
             revoker.begin(
-                    new Revocation(config.engineId(), config.instanceId(), epoch, anyRound()),
+                    new Revocation(
+                            config.engineId(),
+                            config.instanceId(),
+                            publication.epoch(),
+                            anyRound()),
                     desk.readers(),
                     desk.anonymousReaders() == 0,
                     nanoClock.getAsLong());
@@ -251,14 +238,14 @@ final class PullScheduler implements SchedulerConnector {
     @Override
     public void drain(boolean begins) {
         draining = begins;
-        if (begins) { // before a revocation, after which nobody knows what was claimed
+        if (begins) {
             held.endEarly(nanoClock.getAsLong());
         }
     }
 
     @Override
     public long epoch() {
-        return epoch;
+        return publication.epoch();
     }
 
     @Override
@@ -268,15 +255,13 @@ final class PullScheduler implements SchedulerConnector {
 
     @Override
     public int sideChannelPort() {
-        return sideChannel == null ? 0 : sideChannel.port();
+        return publication.port();
     }
 
     @Override
     public void close() {
         try (AutoCloseable _ = ownedThreads) {
-            if (sideChannel != null) {
-                sideChannel.close();
-            }
+            publication.close();
         } catch (RuntimeException e) {
             throw e;
         } catch (Exception e) {
@@ -297,45 +282,14 @@ final class PullScheduler implements SchedulerConnector {
             int[] blocks,
             int localTokens,
             int externalTokens) {
-        RemoteHandOver remote = reading.remote();
-        String refusal = reading.refusal();
-        if (externalTokens == 0 || refusal != null) {
-            tell(request.id(), remote);
+        if (externalTokens == 0 || reading.refusal() != null) {
+            tell(request.id(), reading.remote());
         }
         if (externalTokens == 0) {
             return;
         }
-        int first = localTokens / config.blockTokens();
-        int end = blocksFor(localTokens + externalTokens);
-        if (localTokens % config.blockTokens() != 0
-                || externalTokens < 0
-                || end > blocks.length
-                || (refusal == null && end > remote.blocks().size())) {
-            throw new IllegalArgumentException(
-                    "allocated: request="
-                            + request.id()
-                            + " blocks="
-                            + blocks.length
-                            + " remoteBlocks="
-                            + remote.blocks().size()
-                            + " localTokens="
-                            + localTokens
-                            + " externalTokens="
-                            + externalTokens
-                            + " blockTokens="
-                            + config.blockTokens());
-        }
         reads.add(
-                new ReadOrder(
-                        request.id(),
-                        remote.source(),
-                        Arrays.stream(blocks, first, end).boxed().toList(),
-                        refusal == null ? remote.blocks() : List.of(),
-                        localTokens,
-                        localTokens + externalTokens,
-                        true,
-                        reading.arrivedSeconds(),
-                        refusal));
+                reading.order(request, blocks, localTokens, externalTokens, config.blockTokens()));
     }
 
     private HandOver handOver(ConnectorRequest request, int[] blocks, int computedTokens) {
@@ -349,7 +303,7 @@ final class PullScheduler implements SchedulerConnector {
         }
         RemoteHandOver handOver =
                 new RemoteHandOver(
-                        here(request, lease),
+                        publication.source(request.id(), lease),
                         ids,
                         computedTokens,
                         request.promptTokens(),
@@ -377,7 +331,7 @@ final class PullScheduler implements SchedulerConnector {
         RemoteLease lease = held.holdForNextTurn(request.id(), nowNanos, duration, promised);
         RemoteHandOver handOver =
                 new RemoteHandOver(
-                        here(request, lease),
+                        publication.source(request.id(), lease),
                         ids,
                         computedTokens,
                         0,
@@ -386,23 +340,6 @@ final class PullScheduler implements SchedulerConnector {
                 true,
                 handOver.writeForNextTurn(
                         config.factors().transferMode(), (nowNanos + promised.toNanos()) / 1e9));
-    }
-
-    private RemoteSource here(ConnectorRequest request, RemoteLease lease) {
-        if (sideChannel == null) {
-            throw new IllegalStateException(
-                    "hand over: request=" + request.id() + " finished before the first publish");
-        }
-        return new RemoteSource(
-                config.engineId(),
-                config.instanceId(),
-                request.id(),
-                config.advertisedHost(),
-                sideChannel.port(),
-                config.tpSize(),
-                1,
-                epoch,
-                lease);
     }
 
     /** The blocks that hold the KV of a request's tokens. */
@@ -419,43 +356,6 @@ final class PullScheduler implements SchedulerConnector {
                             + " tokens");
         }
         return Arrays.stream(blocks, 0, count).boxed().toList();
-    }
-
-    private void requireOnePerRank(List<RankPayload> payloads) {
-        Set<Integer> ranks = new HashSet<>();
-        for (RankPayload payload : payloads) {
-            AgentMetadata metadata = payload.metadata();
-            if (payload.ppRank() != 0
-                    || payload.tpRank() < 0
-                    || payload.tpRank() >= config.tpSize()
-                    || !ranks.add(payload.tpRank())
-                    || !metadata.engineId().equals(config.engineId())
-                    || metadata.blockTokens() != config.blockTokens()) {
-                throw new ConnectorException(
-                        "publish: payload of pp rank "
-                                + payload.ppRank()
-                                + " tp rank "
-                                + payload.tpRank()
-                                + " engine "
-                                + metadata.engineId()
-                                + " blockTokens "
-                                + metadata.blockTokens()
-                                + " does not belong to engine "
-                                + config.engineId()
-                                + " tpSize "
-                                + config.tpSize()
-                                + " blockTokens "
-                                + config.blockTokens());
-            }
-        }
-        if (ranks.size() != config.tpSize()) {
-            throw new ConnectorException(
-                    "publish: "
-                            + ranks.size()
-                            + " payloads for tpSize "
-                            + config.tpSize()
-                            + "; every rank publishes at once");
-        }
     }
 
     private int blocksFor(int tokens) {

@@ -31,12 +31,7 @@ final class PullWorker extends NixlWorker {
                         parts.config().readTimeout(),
                         parts.nanoClock());
         OrderRules rules =
-                new PullRules(
-                        parts.config(),
-                        parts.messenger(),
-                        reads,
-                        parts.outcomes(),
-                        parts.statistics());
+                new PullRules(parts.config(), parts.messenger(), reads, parts.outcomes());
         return new Reading(
                 rules, reads, parts.ledger(), parts.finishedSending(), parts.statistics());
     }
@@ -55,7 +50,7 @@ final class PullWorker extends NixlWorker {
                 case Notification.Renewal renewal -> ledger.renew(renewal, nowNanos);
                 case Notification.Completion completion ->
                         ledger.complete(completion, agentName, finishedSending);
-                case PushRegistration _, PushCancel _, PushEnd _, Notification.Malformed _ ->
+                case PushRegistration _, PushEnd _, Notification.Malformed _ ->
                         statistics.malformedNotification();
             }
         }

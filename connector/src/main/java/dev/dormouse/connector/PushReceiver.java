@@ -11,6 +11,8 @@ final class PushReceiver {
     /** More than an engine receives in the time of a hold. */
     private static final int MAX_SPENT = 1 << 20;
 
+    private static final String NOT_TAKEN = "not all ranks of the holder took the registration";
+
     private final Traffic.Parts parts;
     private final RemoteEngines engines;
     private final PushReceipts receipts;
@@ -34,7 +36,7 @@ final class PushReceiver {
         sideChannelPort = step.sideChannelPort();
         epoch = step.push().epoch();
         for (String id : step.push().cancelled()) {
-            receipts.cancel(id, "it is not waited for any more");
+            receipts.cancel(id, "it is not waited for any more", nowNanos);
             engines.withdraw(id, "it is not waited for any more");
         }
     }
@@ -62,26 +64,55 @@ final class PushReceiver {
                     "these parameters were used before: the blocks may be gone");
         }
         if (order.isNotice() && usable != null && usable.identity().reaches(holder)) {
-            notNeeded(order, peer, usable, nowNanos);
-            return OrderRules.Next.BEGUN;
+            return notNeeded(waiting, peer, usable, nowNanos);
         }
         return switch (OrderVerdict.ofPush(waiting, peer, usable)) {
-            case READ -> register(order, peer, Objects.requireNonNull(usable), nowNanos);
+            case READ -> registerIfHeld(waiting, peer, Objects.requireNonNull(usable), nowNanos);
             case STALE -> OrderVerdict.refusal(waiting, peer, usable);
             case ASK -> OrderRules.Next.ASK;
         };
     }
 
-    /** A holder of our kind may free its blocks at once; vLLM's has no such message. */
-    private void notNeeded(ReadOrder order, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
-        spent.add(order.remote(), nowNanos);
-        if (holder.identity().instanceId() != null) {
+    /**
+     * A holder of our kind may free its blocks at once, if nobody else has claimed them; vLLM's has
+     * no such message.
+     */
+    private OrderRules.Next notNeeded(
+            WaitingOrder waiting, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
+        ReadOrder order = (ReadOrder) waiting.order();
+        boolean isOurs = holder.identity().instanceId() != null;
+        if (isOurs && waiting.needsClaim()) {
+            return OrderRules.Next.CLAIM;
+        }
+        HoldAnswer hold = waiting.hold();
+        if (isOurs && hold != null && hold.held()) {
             Notification.Completion message =
                     new Notification.Completion(
-                            order.remote().requestId(), holder.mapping().consumers());
+                            order.remote().requestId(),
+                            holder.mapping().consumers(),
+                            true);
             parts.messenger().send(peer, holder, message.encode(), nowNanos);
         }
+        spent.add(order.remote(), nowNanos);
         parts.outcomes().done(order);
+        return OrderRules.Next.BEGUN;
+    }
+
+    /** Registers if the holder, where it can be asked, has or expects the request for us. */
+    private OrderRules.Next registerIfHeld(
+            WaitingOrder waiting, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
+        if (holder.identity().instanceId() != null) {
+            if (waiting.needsClaim()) {
+                return OrderRules.Next.CLAIM;
+            }
+            HoldAnswer hold = waiting.hold();
+            if (hold != null && !hold.promises(holder.identity())) {
+                return new OrderRules.Next.Refuse(
+                        "the holder does not hold the blocks for this engine: they are freed, it"
+                                + " has slept, or another engine waits for them");
+            }
+        }
+        return register((ReadOrder) waiting.order(), peer, holder, nowNanos);
     }
 
     private OrderRules.Next register(
@@ -104,27 +135,40 @@ final class PushReceiver {
                         epoch,
                         new RemoteLease(
                                 (deadlineNanos - schedulerOffsetNanos) / 1e9, timeoutNanos / 1e9));
-        byte[] message = new PushRegistration(here, order.localBlocks(), order.remote()).encode();
+        byte[] message =
+                new PushRegistration(here, order.localBlocks(), there(order, holder)).encode();
         int sent = parts.messenger().send(peer, holder, message, nowNanos);
         if (sent == 0 && !holder.isConnected()) {
             return OrderRules.Next.ASK;
         }
-        if (sent == 0) {
+        if (sent == 0 && holder.identity().instanceId() == null) { // it cannot be asked
             parts.statistics().failedTransfer();
             parts.outcomes()
-                    .failed(
-                            order,
-                            new Failure(
-                                    Failure.Type.PUSH_REG_NOTIF_FAILED,
-                                    "the holder did not take the registration"));
+                    .failed(order, new Failure(Failure.Type.PUSH_REG_NOTIF_FAILED, NOT_TAKEN));
             return OrderRules.Next.BEGUN;
         }
         spent.add(order.remote(), nowNanos);
-        receipts.sent(order, here, holder, deadlineNanos);
-        if (sent < holder.ranks().size()) {
-            receipts.cancel(order.requestId(), "not all ranks of the holder took the registration");
+        receipts.sent(order, here, holder, deadlineNanos, nowNanos);
+        if (sent < holder.ranks().size()) { // whether or not it arrived
+            receipts.cancel(order.requestId(), NOT_TAKEN, nowNanos);
         }
         return OrderRules.Next.BEGUN;
+    }
+
+    /**
+     * The holder's end, as this rank knows it: what another registration is asked of is refused.
+     */
+    private static RemoteSource there(ReadOrder order, LoadedEngine holder) {
+        RemoteSource remote = order.remote();
+        return new RemoteSource(
+                remote.engineId(),
+                holder.identity().instanceId(),
+                remote.requestId(),
+                remote.host(),
+                remote.port(),
+                remote.tpSize(),
+                remote.ppSize(),
+                holder.identity().instanceId() == null ? 0 : holder.identity().epoch());
     }
 
     /** A registration ended before it was sent. */
@@ -142,8 +186,8 @@ final class PushReceiver {
         receipts.progress(nowNanos);
     }
 
-    void beforeRelease() {
-        receipts.cancelAll("this engine's KV cache is released");
+    void beforeRelease(long nowNanos) {
+        receipts.cancelAll("this engine's KV cache is released", nowNanos);
     }
 
     boolean isQuiet() {

@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * @param decoder the decode engine, and its request; the lease is for how long it waits
  * @param blocks its blocks, which take the last ones of the prompt
  * @param holder the engine that holds the KV, as {@code kv_transfer_params} name it; its request is
- *     this product's key, and empty if the message does not tell
+ *     this product's key, and empty if the message does not tell; its process and epoch are those
+ *     that the decode engine has loaded, null and 0 if unknown
  */
 record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource holder)
         implements Notification {
@@ -33,6 +34,8 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
     private static final String EPOCH = "decode_registration_epoch";
     private static final String INSTANCE_ID = "decode_instance_id";
     private static final String HOLDER_REQUEST_ID = "remote_request_id";
+    private static final String HOLDER_INSTANCE_ID = "remote_instance_id";
+    private static final String HOLDER_EPOCH = "remote_registration_epoch";
     private static final String LEASE_DEADLINE = "decode_lease_deadline";
     private static final String LEASE_SECONDS = "decode_lease_seconds";
 
@@ -49,7 +52,7 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
 
     byte[] encode() {
         String instanceId = decoder.instanceId();
-        WireWriter out = new WireWriter().map(instanceId == null ? 11 : 16);
+        WireWriter out = new WireWriter().map(instanceId == null ? 11 : 18);
         out.string(REQUEST_ID).string(decoder.requestId());
         out.string(ENGINE_ID).string(decoder.engineId());
         out.string(HOST).string(decoder.host());
@@ -65,6 +68,8 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
             out.string(EPOCH).integer(decoder.epoch());
             out.string(INSTANCE_ID).string(instanceId);
             out.string(HOLDER_REQUEST_ID).string(holder.requestId());
+            out.string(HOLDER_INSTANCE_ID).string(Objects.toString(holder.instanceId(), ""));
+            out.string(HOLDER_EPOCH).integer(holder.epoch());
             out.string(LEASE_DEADLINE).float64(decoder.lease().deadlineSeconds());
             out.string(LEASE_SECONDS).float64(decoder.lease().lengthSeconds());
         }
@@ -87,7 +92,8 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
                                 HOLDER_ENGINE_ID,
                                 HOLDER_HOST,
                                 INSTANCE_ID,
-                                HOLDER_REQUEST_ID)
+                                HOLDER_REQUEST_ID,
+                                HOLDER_INSTANCE_ID)
                         .integers(
                                 0,
                                 Long.MAX_VALUE,
@@ -96,7 +102,8 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
                                 HOLDER_PORT,
                                 HOLDER_TP_SIZE,
                                 HOLDER_PP_SIZE,
-                                EPOCH)
+                                EPOCH,
+                                HOLDER_EPOCH)
                         .floats(LEASE_DEADLINE, LEASE_SECONDS)
                         .other(BLOCKS, PushRegistration::blocks)
                         .read(MAX_KEYS, MAX_STRING_BYTES);
@@ -119,17 +126,39 @@ record PushRegistration(RemoteSource decoder, List<Integer> blocks, RemoteSource
         RemoteSource holder =
                 new RemoteSource(
                         required(in, HOLDER_ENGINE_ID),
-                        null,
+                        emptyToNull(in.string(HOLDER_INSTANCE_ID)),
                         Objects.requireNonNullElse(in.string(HOLDER_REQUEST_ID), ""),
                         required(in, HOLDER_HOST),
                         between(in, HOLDER_PORT, 65_535),
                         between(in, HOLDER_TP_SIZE, MAX_RANKS),
                         between(in, HOLDER_PP_SIZE, MAX_RANKS),
-                        0);
+                        in.integer(HOLDER_EPOCH, 0));
         if (!SideChannelAddress.isValid(decoder.host(), decoder.port())) {
             throw in.fault(HOST + " is no host name or address");
         }
         return new PushRegistration(decoder, blocks.ids(), holder);
+    }
+
+    private static @Nullable String emptyToNull(@Nullable String value) {
+        return value == null || value.isEmpty() ? null : value;
+    }
+
+    /** True if another rank's message wants the same to be done; only its time may differ. */
+    boolean asksTheSame(PushRegistration other) {
+        return decoder.key().equals(other.decoder.key())
+                && decoder.epoch() == other.decoder.epoch()
+                && decoder.tpSize() == other.decoder.tpSize()
+                && holder.requestId().equals(other.holder.requestId())
+                && blocks.equals(other.blocks);
+    }
+
+    /** About how much memory it takes. */
+    long weightBytes() {
+        long bytes = 512 + 20L * blocks.size();
+        for (RemoteSource end : List.of(decoder, holder)) {
+            bytes += end.engineId().length() + end.host().length() + end.requestId().length();
+        }
+        return bytes;
     }
 
     /** One group of block ids. */

@@ -46,11 +46,15 @@ final class PushScheduler implements SchedulerConnector {
         if (externalTokens > 0) {
             waiting.add(request.id());
         }
+        if (request.params() != null && request.params().remoteDecode()) {
+            base.expect(request);
+        }
     }
 
     @Override
     public ConnectorStep step() {
-        ConnectorStep step = base.step().with(new PushStep(base.epoch(), handOvers, cancelled));
+        ConnectorStep step = base.step();
+        step = step.with(new PushStep(base.epoch(), handOvers, cancelled, step.push().takenBack()));
         handOvers.clear();
         cancelled.clear();
         return step;

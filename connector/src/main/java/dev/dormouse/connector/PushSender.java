@@ -1,8 +1,11 @@
 package dev.dormouse.connector;
 
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -45,6 +48,12 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
     /** By the other engine's request: what it is told once it can be. */
     private final LinkedHashMap<RemoteSource.Key, Unsaid> unsaid = new LinkedHashMap<>();
 
+    /** What engines have taken back, and does not count as obeyed yet. */
+    private final Map<String, PushCancel> cancels = new LinkedHashMap<>();
+
+    /** Of this engine's registration. */
+    private long epoch;
+
     /** False while the KV cache is released, or about to be. */
     private boolean serving = true;
 
@@ -58,27 +67,29 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
 
     void start(ConnectorStep step, long nowNanos) {
         serving = true;
+        epoch = step.push().epoch();
         step.push().handOvers().forEach((id, blocks) -> begin(matches.hold(id, blocks), nowNanos));
     }
 
     /** An engine waits for a request. */
     void take(PushRegistration registration, String sender, long nowNanos) {
         RemoteSource decoder = registration.decoder();
-        String named = registration.holder().requestId();
-        if (!registration.holder().engineId().equals(parts.config().engineId())) {
-            parts.statistics().malformedNotification();
-            LOG.log(
-                    System.Logger.Level.WARNING,
-                    "dropped a push registration for another engine: sender={0} engine={1}",
-                    Excerpt.of(sender),
-                    Excerpt.of(registration.holder().engineId()));
+        RemoteSource here = registration.holder();
+        String named = here.requestId();
+        if (!here.engineId().equals(parts.config().engineId())) {
+            drop(registration, sender, "it is for another engine");
         } else if (matches.isClosed(decoder)) { // on a rank that had not been told
             tell(decoder, true, nowNanos);
         } else if (matches.isKnown(decoder)) {
-            LOG.log(System.Logger.Level.DEBUG, "a push registration came again");
-        } else if (matches.isFull() || registration.blocks().size() > localBlocks()) {
+            if (!matches.registerAgain(registration, sender)) {
+                drop(registration, sender, "it contradicts another of the same request");
+            }
+        } else if (matches.isFull(registration) || registration.blocks().size() > localBlocks()) {
+            parts.statistics().malformedNotification();
             giveUp(decoder, "it, or all that wait with it, are too many", nowNanos);
-        } else if (!serving || !(named.isEmpty() || matches.isFree(named) || isComing(named))) {
+        } else if (!serving || !isOfNow(here)) {
+            giveUp(decoder, "this engine's KV cache was released since", nowNanos);
+        } else if (!(named.isEmpty() || matches.isFree(named) || isComing(named))) {
             giveUp(decoder, "its request is not held here", nowNanos);
         } else {
             begin(matches.register(registration, sender, nowNanos), nowNanos);
@@ -86,14 +97,51 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
         }
     }
 
-    /** An engine does not wait any more: nothing begins for it from now on. */
-    void take(PushCancel cancel, long nowNanos) {
-        RemoteSource decoder = cancel.decoder();
-        boolean writing = writes.isWriting(decoder);
-        if (!writing) {
-            matches.close(decoder, nowNanos);
+    /** Whether a registration, as far as it tells, was made with these pages of this process. */
+    private boolean isOfNow(RemoteSource here) {
+        String instanceId = here.instanceId();
+        return (instanceId == null || instanceId.equals(parts.config().instanceId()))
+                && (here.epoch() == 0 || here.epoch() >= epoch);
+    }
+
+    private void drop(PushRegistration registration, String sender, String reason) {
+        parts.statistics().malformedNotification();
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "dropped a push registration: {0}; sender={1} engine={2} request={3}",
+                reason,
+                Excerpt.of(sender),
+                Excerpt.of(registration.holder().engineId()),
+                Excerpt.of(registration.decoder().requestId()));
+    }
+
+    /** An engine does not wait any more: nothing begins for it from the next look on. */
+    void take(PushCancel cancel) {
+        cancels.put(cancel.id(), cancel);
+    }
+
+    /** The cancellations of engines for whom nothing is written any more, nor ever will be. */
+    Set<String> takeObeyed(long nowNanos) {
+        Set<String> obeyed = new LinkedHashSet<>();
+        for (PushCancel cancel : cancels.values()) {
+            RemoteSource decoder = cancel.decoder();
+            if (!writes.isWriting(decoder)) {
+                if (matches.isOpen(decoder)) { // other ranks there may wait for it still
+                    boolean _ = engines.tellLoaded(decoder, end(decoder, true), nowNanos);
+                }
+                free(matches.close(decoder, nowNanos));
+                obeyed.add(cancel.id());
+            }
         }
-        tell(decoder, !writing, nowNanos);
+        cancels.keySet().removeAll(obeyed);
+        return obeyed;
+    }
+
+    /** Who has claimed a request does not want it, and nobody else can. */
+    private void free(@Nullable String requestId) {
+        if (requestId != null) {
+            parts.ledger().sent(requestId, parts.finishedSending());
+        }
     }
 
     /** No request has more blocks than the cache. */
@@ -159,21 +207,36 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
                     "an agent that is not of that engine registered it: "
                             + Excerpt.of(order.sender()));
         }
+        if (order.remote().instanceId() != null && !isWantedByAll(order, target)) {
+            long waitedNanos = nowNanos - waiting.orderedNanos();
+            return waitedNanos < 2 * parts.config().handshakeTimeout().toNanos()
+                    ? OrderRules.Next.WAIT
+                    : new OrderRules.Next.Refuse("not all ranks of the engine wait for it");
+        }
         long deadlineNanos =
                 PushDeadline.ofWrite(
-                        order.remote().lease(),
+                        matches.lease(order.remote()),
                         target,
                         waiting.arrivedNanos(),
                         parts.config(),
                         nowNanos);
         if (nowNanos - deadlineNanos >= 0) {
-            return new OrderRules.Next.Refuse("the engine may not wait for it any more");
+            return new OrderRules.Next.Refuse("the engine may not wait for it any more", true);
         }
         writes.start(order, target, nowNanos, deadlineNanos);
         return OrderRules.Next.BEGUN;
     }
 
-    /** A write ended before it began; its lease frees the blocks. */
+    /**
+     * True if each rank has registered: one that has not does not wait until nothing can write it
+     * before its blocks are another prompt's.
+     */
+    private boolean isWantedByAll(WriteOrder order, LoadedEngine target) {
+        Set<String> senders = matches.senders(order.remote());
+        return target.ranks().stream().allMatch(rank -> senders.contains(rank.peer().agentName()));
+    }
+
+    /** A write ended before it began. */
     void ended(WriteOrder order, Failure failure, long nowNanos) {
         log.request(failure.withHandshakeAs(Failure.Type.PUSH_HANDSHAKE_FAILED), order);
         end(order.remote(), nowNanos);
@@ -182,7 +245,7 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
     @Override
     public void done(ActiveTransfer<WriteOrder> write, long nowNanos) {
         WriteOrder order = write.order();
-        matches.close(order.remote(), nowNanos);
+        var _ = matches.close(order.remote(), nowNanos);
         parts.ledger().sent(order.requestId(), parts.finishedSending());
     }
 
@@ -191,10 +254,12 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
         tell(write.order().remote(), false, nowNanos);
     }
 
+    /** Its lease frees the blocks, as in vLLM. */
     @Override
     public void failed(ActiveTransfer<WriteOrder> write, Failure failure, long nowNanos) {
         log.request(failure, write.order());
-        end(write.order().remote(), nowNanos);
+        var _ = matches.close(write.order().remote(), nowNanos);
+        tell(write.order().remote(), true, nowNanos);
     }
 
     List<LoadedEngine> progress(long nowNanos) {
@@ -245,16 +310,24 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
         end(decoder, nowNanos);
     }
 
+    /** Nothing was written, and nothing will be; engines of vLLM rely on the lease. */
     private void end(RemoteSource decoder, long nowNanos) {
-        matches.close(decoder, nowNanos);
+        String requestId = matches.close(decoder, nowNanos);
+        if (decoder.instanceId() != null) {
+            free(requestId);
+        }
         tell(decoder, true, nowNanos);
+    }
+
+    private static byte[] end(RemoteSource decoder, boolean clear) {
+        return new PushEnd(decoder.requestId(), clear).encode();
     }
 
     private void tell(RemoteSource decoder, boolean clear, long nowNanos) {
         if (decoder.instanceId() == null) { // of vLLM, which would end at it
             return;
         }
-        byte[] message = new PushEnd(decoder.requestId(), clear).encode();
+        byte[] message = end(decoder, clear);
         unsaid.remove(decoder.key());
         if (!engines.tellLoaded(decoder, message, nowNanos) && serving) {
             unsaid.put(decoder.key(), new Unsaid(decoder, message, nowNanos));

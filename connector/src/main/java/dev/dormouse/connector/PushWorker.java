@@ -4,6 +4,7 @@ import dev.dormouse.transport.KvTransport;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -65,7 +66,6 @@ final class PushWorker extends NixlWorker {
             switch (message) {
                 case PushRegistration registration ->
                         sender().take(registration, agentName, nowNanos);
-                case PushCancel cancel -> sender().take(cancel, nowNanos);
                 case PushEnd end -> receiver().take(end, agentName, nowNanos);
                 case Notification.Renewal renewal -> parts.ledger().renew(renewal, nowNanos);
                 case Notification.Completion completion -> {
@@ -84,6 +84,16 @@ final class PushWorker extends NixlWorker {
         }
 
         @Override
+        public void take(PushCancel cancel) {
+            sender().take(cancel);
+        }
+
+        @Override
+        public Set<String> takeObeyed(long nowNanos) {
+            return sender().takeObeyed(nowNanos);
+        }
+
+        @Override
         public List<LoadedEngine> progress(long nowNanos) {
             receiver().progress(nowNanos);
             return sender().progress(nowNanos);
@@ -91,7 +101,7 @@ final class PushWorker extends NixlWorker {
 
         @Override
         public void beforeRelease(long nowNanos) {
-            receiver().beforeRelease();
+            receiver().beforeRelease(nowNanos);
             sender().beforeRelease(nowNanos);
         }
 

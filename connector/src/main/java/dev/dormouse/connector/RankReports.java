@@ -17,6 +17,7 @@ import java.util.Set;
 public final class RankReports {
     private final int ranks;
     private final Map<String, BitSet> sending = new HashMap<>();
+    private final Map<String, BitSet> unclaimed = new HashMap<>();
     private final Map<String, BitSet> receiving = new HashMap<>();
     private final Map<String, BitSet> revoking = new HashMap<>();
     private final Map<String, String> reasons = new HashMap<>();
@@ -44,6 +45,7 @@ public final class RankReports {
                     "rank reports: " + reports.size() + " reports of " + ranks + " ranks");
         }
         Set<String> sent = new LinkedHashSet<>();
+        Set<String> readUnclaimed = new LinkedHashSet<>();
         Set<String> received = new LinkedHashSet<>();
         Set<String> abandoned = new LinkedHashSet<>();
         Set<String> revoked = new LinkedHashSet<>();
@@ -54,6 +56,7 @@ public final class RankReports {
             failed.addAll(report.failedReceiving());
             report.failureReasons().forEach(reasons::putIfAbsent);
             count(report.finishedSending(), rank, sending, sent);
+            count(report.readUnclaimed(), rank, unclaimed, readUnclaimed);
             count(report.finishedReceiving(), rank, receiving, received);
             count(report.revoked(), rank, revoking, revoked);
             abandoned.addAll(report.abandonedReceiving());
@@ -69,9 +72,11 @@ public final class RankReports {
         reasons.keySet().removeAll(received);
         renewed.keySet().removeAll(sent);
         renewals.keySet().removeAll(sent);
+        unclaimed.keySet().removeAll(sent);
         return new WorkerReport(
                 sent,
                 renewals,
+                readUnclaimed,
                 received,
                 failedNow,
                 abandoned,

@@ -63,12 +63,14 @@ final class ReadOutcomes {
     WorkerReport take(
             Set<String> finishedSending,
             Map<String, Double> renewedSending,
+            Set<String> readUnclaimed,
             Set<String> revoked,
             TransferStatistics statistics) {
         WorkerReport report =
                 new WorkerReport(
                         finishedSending,
                         renewedSending,
+                        readUnclaimed,
                         finished,
                         failed,
                         abandoned,

@@ -1,5 +1,7 @@
 package dev.dormouse.connector;
 
+import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** A request whose KV another engine holds. At most one transfer is ordered for it. */
@@ -30,10 +32,6 @@ final class Reading {
 
     RemoteHandOver remote() {
         return remote;
-    }
-
-    double arrivedSeconds() {
-        return arrivedSeconds;
     }
 
     boolean fromDecoder() {
@@ -70,5 +68,49 @@ final class Reading {
         long held = Math.min(Math.min(capacity, remote.tokens()), request.promptTokens());
         long count = refusal == null ? held - localTokens : 0;
         return count < Math.max(1, recomputeThreshold) ? 0 : (int) count;
+    }
+
+    /**
+     * The order to read a request's blocks behind the local ones.
+     *
+     * @param blocks that were allocated for the request
+     * @throws IllegalArgumentException if blocks and tokens do not fit together
+     */
+    ReadOrder order(
+            ConnectorRequest request,
+            int[] blocks,
+            int localTokens,
+            int externalTokens,
+            int blockTokens) {
+        int first = localTokens / blockTokens;
+        int end = Math.ceilDiv(localTokens + externalTokens, blockTokens);
+        if (localTokens % blockTokens != 0
+                || externalTokens < 0
+                || end > blocks.length
+                || (refusal == null && end > remote.blocks().size())) {
+            throw new IllegalArgumentException(
+                    "allocated: request="
+                            + request.id()
+                            + " blocks="
+                            + blocks.length
+                            + " remoteBlocks="
+                            + remote.blocks().size()
+                            + " localTokens="
+                            + localTokens
+                            + " externalTokens="
+                            + externalTokens
+                            + " blockTokens="
+                            + blockTokens);
+        }
+        return new ReadOrder(
+                request.id(),
+                remote.source(),
+                Arrays.stream(blocks, first, end).boxed().toList(),
+                refusal == null ? remote.blocks() : List.of(),
+                localTokens,
+                localTokens + externalTokens,
+                true,
+                arrivedSeconds,
+                refusal);
     }
 }

@@ -26,7 +26,8 @@ record RegistrationIdentity(@Nullable String instanceId, long epoch, long newest
      *
      * @param asked whether the peer was asked after the request arrived, so that nothing newer than
      *     this existed then
-     * @param held whether the peer said then that it holds the request in this very registration
+     * @param held whether the peer said after that that it holds the request in this very
+     *     registration
      */
     Verdict judge(RemoteSource request, boolean asked, boolean held) {
         Verdict ifUnsure = asked ? Verdict.STALE : Verdict.ASK;
@@ -36,7 +37,7 @@ record RegistrationIdentity(@Nullable String instanceId, long epoch, long newest
             return ifUnsure;
         }
         boolean complete = sameInstance && request.epoch() > 0;
-        if (!complete && !asked) {
+        if (!complete && !asked && !held) {
             return Verdict.ASK;
         }
         if (!complete && instanceId != null && !held) { // it could have told

@@ -10,6 +10,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -127,11 +128,12 @@ final class RemoteEngines {
         }
     }
 
-    /** Tells a peer something, if it is loaded; otherwise it is asked, for the next time. */
-    void tell(RemoteSource peer, byte[] message, long nowNanos) {
-        if (!tellLoaded(peer, message, nowNanos)) {
-            expect(peer, nowNanos);
-        }
+    /**
+     * Asks a side channel this product's own questions; they are answered in order, or not at all.
+     */
+    CompletableFuture<List<byte[]>> ask(
+            SideChannelAddress address, List<byte[]> questions, long nowNanos) {
+        return asker.ask(address, questions, nowNanos);
     }
 
     /**
@@ -259,7 +261,8 @@ final class RemoteEngines {
                 continue;
             }
             if (nowNanos - read.orderedNanos() >= patienceNanos) {
-                ends.refuse(engine, read, "it waited for " + Duration.ofNanos(patienceNanos));
+                String waited = "it waited for " + Duration.ofNanos(patienceNanos);
+                ends.refuse(engine, read, new OrderRules.Next.Refuse(waited));
             } else if (engine.fetched == null) {
                 judge(engine, read, nowNanos);
             }
@@ -278,20 +281,24 @@ final class RemoteEngines {
         switch (rules.next(read, engine, nowNanos)) {
             case OrderRules.Next.Begun _ -> engine.waiting.remove(read);
             case OrderRules.Next.Ask _ -> askFor(engine, read, nowNanos);
-            case OrderRules.Next.Claim _ -> asker.claim(engine, nowNanos);
-            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal.reason());
+            case OrderRules.Next.Claim _ -> asker.claim(engine, read, nowNanos);
+            case OrderRules.Next.Wait _ -> {}
+            case OrderRules.Next.Refuse refusal -> ends.refuse(engine, read, refusal);
         }
     }
 
     private void askFor(RemoteEngine engine, WaitingOrder read, long nowNanos) {
         RemoteSource remote = read.order().remote();
         warnOnceOfMissingEpoch(remote);
-        if (engine.handshake == null) {
-            if (engine.mustBackOff(remote, nowNanos)) {
-                ends.refuse(engine, read, "the peer was lost just before; backing off");
-            } else {
-                asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
-            }
+        if (engine.handshake != null) {
+            asker.join(engine.handshake, read);
+        } else if (engine.mustBackOff(remote, nowNanos)) {
+            ends.refuse(
+                    engine,
+                    read,
+                    new OrderRules.Next.Refuse("the peer was lost just before; backing off"));
+        } else {
+            asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
         }
     }
 

@@ -13,24 +13,14 @@ import org.jspecify.annotations.Nullable;
  * @param epoch the newest registration that goes; older ones have gone
  * @param round tells this demand from others for the same registration
  */
-public record Revocation(String engineId, String instanceId, long epoch, long round) {
-    static final int MAX_BYTES = 2 * Subscription.MAX_ID_BYTES + 128;
+public record Revocation(String engineId, String instanceId, long epoch, long round)
+        implements Demand {
     private static final int MAX_KEYS = 16;
     private static final String NAME = "dormouse_revoke";
     private static final String ENGINE = "engine_id";
     private static final String INSTANCE = "instance_id";
-    private static final String DONE = "done";
 
-    /**
-     * What a reader says.
-     *
-     * @param engineId the engine that answers
-     * @param instanceId the process that answers
-     * @param done whether none of its ranks reads or will read through the registration
-     */
-    record Reply(String engineId, String instanceId, boolean done) {}
-
-    /** One name for all of it. */
+    @Override
     public String id() {
         return String.join("\n", engineId, instanceId, Long.toString(epoch), Long.toString(round));
     }
@@ -78,37 +68,5 @@ public record Revocation(String engineId, String instanceId, long epoch, long ro
             throw in.fault("it does not say what is revoked");
         }
         return new Revocation(engineId, instanceId, epoch, in.integer("round", 0));
-    }
-
-    /** The bytes of an answer. */
-    static byte[] answer(String engineId, String instanceId, boolean done) {
-        return new WireWriter()
-                .map(3)
-                .string(ENGINE)
-                .string(engineId)
-                .string(INSTANCE)
-                .string(instanceId)
-                .string(DONE)
-                .integer(done ? 1 : 0)
-                .bytes();
-    }
-
-    /**
-     * Reads an answer.
-     *
-     * @throws WireException if the bytes are none
-     */
-    static Reply reply(byte[] bytes) {
-        WireFields in =
-                new WireFields("revocation answer", bytes, MAX_BYTES)
-                        .strings(Subscription.MAX_ID_BYTES, ENGINE, INSTANCE)
-                        .integers(0, 1, DONE)
-                        .read(MAX_KEYS, Subscription.MAX_ID_BYTES);
-        String engineId = in.string(ENGINE);
-        String instanceId = in.string(INSTANCE);
-        if (engineId == null || instanceId == null) {
-            throw in.fault("it does not say who answers");
-        }
-        return new Reply(engineId, instanceId, in.integer(DONE, 0) == 1);
     }
 }

@@ -24,7 +24,7 @@ final class Revoker {
 
     /** What is known of one reader. */
     private static final class Target {
-        private @Nullable CompletableFuture<Revocation.Reply> asking;
+        private @Nullable CompletableFuture<DemandReply> asking;
         private long nextNanos;
         private boolean done;
     }
@@ -90,7 +90,7 @@ final class Revoker {
 
     private void progress(
             Revocation demand, Subscription.Reader reader, Target target, long nowNanos) {
-        CompletableFuture<Revocation.Reply> asking = target.asking;
+        CompletableFuture<DemandReply> asking = target.asking;
         if (target.done || (asking != null && !asking.isDone())) {
             return;
         }
@@ -112,7 +112,7 @@ final class Revoker {
      * Any other engine at its address says nothing about it: the address is the reader's own view.
      */
     private static boolean isDone(
-            CompletableFuture<Revocation.Reply> asking, Subscription.Reader reader) {
+            CompletableFuture<DemandReply> asking, Subscription.Reader reader) {
         if (asking.isCompletedExceptionally()) {
             LOG.log(
                     System.Logger.Level.DEBUG,
@@ -122,13 +122,11 @@ final class Revoker {
                     asking.exceptionNow().getMessage());
             return false;
         }
-        Revocation.Reply reply = asking.join();
-        return reply.engineId().equals(reader.engineId())
-                && (reply.done() || !reply.instanceId().equals(reader.instanceId()));
+        return asking.join().ends(reader.engineId(), reader.instanceId());
     }
 
-    private CompletableFuture<Revocation.Reply> ask(Revocation demand, Subscription.Reader reader) {
-        CompletableFuture<Revocation.Reply> answer = new CompletableFuture<>();
+    private CompletableFuture<DemandReply> ask(Revocation demand, Subscription.Reader reader) {
+        CompletableFuture<DemandReply> answer = new CompletableFuture<>();
         try {
             threads.execute(
                     reader.address(),
@@ -136,7 +134,7 @@ final class Revoker {
                         try (SideChannel.Conversation conversation =
                                 dialer.dial(reader.address(), ASK_LIMIT)) {
                             answer.complete(
-                                    Revocation.reply(conversation.ask(demand.encode()).body()));
+                                    DemandReply.decode(conversation.ask(demand.encode()).body()));
                         } catch (IOException | RuntimeException | Error e) {
                             answer.completeExceptionally(e);
                         }

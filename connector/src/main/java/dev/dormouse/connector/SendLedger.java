@@ -22,8 +22,18 @@ final class SendLedger {
     private final long holdLimitNanos;
     private final StatisticsRecorder statistics;
 
-    /** Requests that a reader may ask for, with the agents that have read them. */
-    private final Map<String, Set<String>> readers = new HashMap<>();
+    /** The agents that have read a request: engines that claimed it, and those that cannot. */
+    private static final class Readers {
+        private final Set<String> claiming = new HashSet<>();
+        private final Set<String> others = new HashSet<>();
+        private boolean othersAreDone;
+    }
+
+    /** Requests that a reader may ask for. */
+    private final Map<String, Readers> readers = new HashMap<>();
+
+    /** Those that were read by all who do not claim, until the scheduler is told. */
+    private final Set<String> readUnclaimed = new HashSet<>();
 
     /** Requests that were read before their lease came. */
     private final Set<String> readEarly = new HashSet<>();
@@ -54,7 +64,7 @@ final class SendLedger {
     void take(ConnectorStep step, long nowNanos, Set<String> finished, Predicate<String> busy) {
         schedulerOffsetNanos = nowNanos - (long) (step.schedulerClockSeconds() * 1e9);
         draining = step.draining();
-        step.inBatch().forEach(id -> readers.computeIfAbsent(id, _ -> new HashSet<>()));
+        step.inBatch().forEach(id -> readers.computeIfAbsent(id, _ -> new Readers()));
         step.notProcessed().forEach(this::forget);
         addLeases(step.leases(), nowNanos, finished);
         step.revoked().stream()
@@ -77,10 +87,13 @@ final class SendLedger {
 
     /** No reader can ask for it any more. */
     private void revoke(String id, Set<String> finished) {
+        Readers read = readers.get(id);
         if (leases.containsKey(id)) {
             forget(id);
             finished.add(id);
-            statistics.revokedRequest();
+            if (read == null || !read.othersAreDone) {
+                statistics.revokedRequest();
+            }
         }
     }
 
@@ -115,14 +128,15 @@ final class SendLedger {
             if (nowNanos - lease.getValue().deadlineNanos() >= 0 && !busy.test(lease.getKey())) {
                 each.remove();
                 renewed.remove(lease.getKey());
-                Set<String> seen = readers.remove(lease.getKey());
-                statistics.expiredRequest();
+                readUnclaimed.remove(lease.getKey());
+                Readers seen = readers.remove(lease.getKey());
+                statistics.expiredLease();
                 finished.add(lease.getKey());
                 LOG.log(
                         System.Logger.Level.WARNING,
                         "lease ran out: request={0} readers={1}; its blocks are freed unread",
                         lease.getKey(),
-                        seen == null ? 0 : seen.size());
+                        seen == null ? 0 : seen.claiming.size() + seen.others.size());
             }
         }
     }
@@ -148,10 +162,14 @@ final class SendLedger {
         }
     }
 
-    /** A reader is done; adds to {@code finished} what all readers have read. */
+    /**
+     * A reader is done; adds to {@code finished} what all readers have read that had claimed it.
+     * Whether what others have read may be freed, the scheduler decides: it knows whether somebody
+     * has claimed it.
+     */
     void complete(Notification.Completion completion, String agentName, Set<String> finished) {
         String id = completion.requestId();
-        Set<String> seen = readers.get(id);
+        Readers seen = readers.get(id);
         if (seen == null || readEarly.contains(id)) {
             statistics.notificationAfterExpiry();
             LOG.log(
@@ -161,11 +179,15 @@ final class SendLedger {
                     Excerpt.of(agentName));
             return;
         }
-        seen.add(agentName);
-        if (seen.size() < completion.consumers()) {
+        Set<String> done = completion.claimed() ? seen.claiming : seen.others;
+        done.add(agentName);
+        if (done.size() < completion.consumers()) {
             return;
         }
-        if (leases.containsKey(id)) {
+        if (!completion.claimed()) {
+            seen.othersAreDone = true;
+            readUnclaimed.add(id);
+        } else if (leases.containsKey(id)) {
             forget(id);
             finished.add(id);
         } else { // reported now, it would be held for ever once its lease came
@@ -173,8 +195,17 @@ final class SendLedger {
         }
     }
 
+    /** Held requests that all have read who do not claim, since the last call. */
+    Set<String> takeReadUnclaimed() {
+        Set<String> taken = new HashSet<>(readUnclaimed);
+        taken.retainAll(leases.keySet()); // before its lease comes, a request is not held
+        readUnclaimed.removeAll(taken);
+        return taken;
+    }
+
     private void forget(String id) {
         readers.remove(id);
+        readUnclaimed.remove(id);
         readEarly.remove(id);
         leases.remove(id);
         renewed.remove(id);

@@ -23,7 +23,8 @@ public final class SideChannelDesk {
     private final String instanceId;
     private final LongSupplier nanoClock;
     private final HoldBook holds;
-    private final RevocationInbox revocations = new RevocationInbox();
+    private final DemandInbox<Revocation> revocations = new DemandInbox<>();
+    private final DemandInbox<PushCancel> cancellations = new DemandInbox<>();
     private final Set<Subscription.Reader> readers = new LinkedHashSet<>();
     private Map<RankId, byte[]> payloads = Map.of();
     private int anonymousReaders;
@@ -77,8 +78,13 @@ public final class SideChannelDesk {
     }
 
     /** What peers revoke. */
-    RevocationInbox revocations() {
+    DemandInbox<Revocation> revocations() {
         return revocations;
+    }
+
+    /** The registrations that waiting engines take back. */
+    DemandInbox<PushCancel> cancellations() {
+        return cancellations;
     }
 
     /** A peer has connected. */
@@ -128,9 +134,17 @@ public final class SideChannelDesk {
             }
             Revocation revocation = Revocation.decode(question);
             if (revocation != null) {
-                return Revocation.answer(engineId, instanceId, revocations.isDone(revocation));
+                return reply(revocations.isDone(revocation));
+            }
+            PushCancel cancel = PushCancel.decode(question);
+            if (cancel != null) {
+                return reply(cancellations.isDone(cancel));
             }
             return payload(HandshakeRequest.decode(question));
+        }
+
+        private byte[] reply(boolean done) {
+            return new DemandReply(engineId, instanceId, done).encode();
         }
 
         private byte[] payload(RankId rank) {

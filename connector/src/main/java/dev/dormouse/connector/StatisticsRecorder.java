@@ -7,12 +7,13 @@ import java.util.List;
 final class StatisticsRecorder {
     private final List<TransferStatistics.TransferSample> transfers = new ArrayList<>();
     private long failedTransfers;
+    private long lateTransfers;
     private long failedHandshakes;
     private long failedNotifications;
     private long handshakes;
     private long rehandshakes;
     private long registrations;
-    private long expiredRequests;
+    private long expiredLeases;
     private long revokedRequests;
     private long notificationsAfterExpiry;
     private long malformedNotifications;
@@ -23,6 +24,10 @@ final class StatisticsRecorder {
 
     void failedTransfer() {
         failedTransfers++;
+    }
+
+    void lateTransfer() {
+        lateTransfers++;
     }
 
     void failedHandshake() {
@@ -45,8 +50,8 @@ final class StatisticsRecorder {
         registrations++;
     }
 
-    void expiredRequest() {
-        expiredRequests++;
+    void expiredLease() {
+        expiredLeases++;
     }
 
     void revokedRequest() {
@@ -58,7 +63,11 @@ final class StatisticsRecorder {
     }
 
     void malformedNotification() {
-        malformedNotifications++;
+        malformedNotifications(1);
+    }
+
+    void malformedNotifications(long count) {
+        malformedNotifications += count;
     }
 
     /** What was counted since the last call. */
@@ -67,23 +76,25 @@ final class StatisticsRecorder {
                 new TransferStatistics(
                         transfers,
                         failedTransfers,
+                        lateTransfers,
                         failedHandshakes,
                         failedNotifications,
                         handshakes,
                         rehandshakes,
                         registrations,
-                        expiredRequests,
+                        expiredLeases,
                         revokedRequests,
                         notificationsAfterExpiry,
                         malformedNotifications);
         transfers.clear();
         failedTransfers = 0;
+        lateTransfers = 0;
         failedHandshakes = 0;
         failedNotifications = 0;
         handshakes = 0;
         rehandshakes = 0;
         registrations = 0;
-        expiredRequests = 0;
+        expiredLeases = 0;
         revokedRequests = 0;
         notificationsAfterExpiry = 0;
         malformedNotifications = 0;

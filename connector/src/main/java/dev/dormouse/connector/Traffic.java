@@ -16,6 +16,14 @@ interface Traffic {
     /** Takes what a step orders beyond reads; not called while released. */
     default void start(ConnectorStep step, long nowNanos) {}
 
+    /** A waiting engine takes its registration back; also while released. */
+    default void take(PushCancel cancel) {}
+
+    /** The {@linkplain PushCancel#id() cancellations} that are obeyed since the last call. */
+    default Set<String> takeObeyed(long nowNanos) {
+        return Set.of();
+    }
+
     /** Takes a peer's message. */
     void take(Notification message, String agentName, long nowNanos);
 

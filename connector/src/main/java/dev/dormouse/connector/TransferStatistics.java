@@ -6,34 +6,41 @@ import java.util.List;
 /**
  * What one rank's connector did in an interval.
  *
- * @param transfers successful reads
- * @param failedTransfers reads that failed at set-up or in flight, or were refused; those that
- *     waited for a handshake that failed are not among them
+ * <p>Each cause has its own count; {@link #failures} and {@link #expiredRequests} are vLLM's sums.
+ *
+ * @param transfers successful reads and writes
+ * @param failedTransfers reads and writes that failed at set-up or in flight, or were refused;
+ *     neither those that waited for a handshake that failed nor those that were late
+ * @param lateTransfers reads and writes that were declined, or did not count when they had ended,
+ *     since their time was over
  * @param failedHandshakes handshakes that failed
- * @param failedNotifications messages that could not be sent
- * @param handshakes handshakes that succeeded
+ * @param failedNotifications messages that could not be sent, or taken from the transport
+ * @param handshakes handshakes after which a peer was loaded; not those that found that what is
+ *     loaded is what the peer serves
  * @param rehandshakes those of them with a peer that had been loaded before
  * @param registrations times the KV cache was registered
- * @param expiredRequests held requests whose lease ran out
+ * @param expiredLeases held requests whose lease ran out
  * @param revokedRequests held requests that were taken back from their readers, unread
  * @param notificationsAfterExpiry completions for requests that were not held any more
- * @param malformedNotifications messages that were dropped because they could not be understood
+ * @param malformedNotifications messages that were dropped, here or by the transport, because they
+ *     could not be understood or were too long
  */
 public record TransferStatistics(
         List<TransferSample> transfers,
         long failedTransfers,
+        long lateTransfers,
         long failedHandshakes,
         long failedNotifications,
         long handshakes,
         long rehandshakes,
         long registrations,
-        long expiredRequests,
+        long expiredLeases,
         long revokedRequests,
         long notificationsAfterExpiry,
         long malformedNotifications) {
     /** Nothing happened. */
     public static final TransferStatistics NONE =
-            new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
     /**
      * One successful read.
@@ -56,6 +63,33 @@ public record TransferStatistics(
         return equals(NONE);
     }
 
+    /** All that failed, whatever it was: vLLM's failed transfers. */
+    public long failures() {
+        return failedTransfers + lateTransfers + failedHandshakes + failedNotifications;
+    }
+
+    /** Requests that were not read in time, as either side saw it: vLLM's expired requests. */
+    public long expiredRequests() {
+        return expiredLeases + lateTransfers;
+    }
+
+    /** The same counts with other samples. */
+    public TransferStatistics withTransfers(List<TransferSample> samples) {
+        return new TransferStatistics(
+                samples,
+                failedTransfers,
+                lateTransfers,
+                failedHandshakes,
+                failedNotifications,
+                handshakes,
+                rehandshakes,
+                registrations,
+                expiredLeases,
+                revokedRequests,
+                notificationsAfterExpiry,
+                malformedNotifications);
+    }
+
     /** The sum of two intervals or ranks. */
     public TransferStatistics plus(TransferStatistics other) {
         List<TransferSample> all = new ArrayList<>(transfers);
@@ -63,12 +97,13 @@ public record TransferStatistics(
         return new TransferStatistics(
                 all,
                 failedTransfers + other.failedTransfers,
+                lateTransfers + other.lateTransfers,
                 failedHandshakes + other.failedHandshakes,
                 failedNotifications + other.failedNotifications,
                 handshakes + other.handshakes,
                 rehandshakes + other.rehandshakes,
                 registrations + other.registrations,
-                expiredRequests + other.expiredRequests,
+                expiredLeases + other.expiredLeases,
                 revokedRequests + other.revokedRequests,
                 notificationsAfterExpiry + other.notificationsAfterExpiry,
                 malformedNotifications + other.malformedNotifications);

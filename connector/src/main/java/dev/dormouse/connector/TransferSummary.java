@@ -37,12 +37,7 @@ public final class TransferSummary {
         put("Avg MB per transfer", ratio(megabytes, samples.size()), 3);
         put("Throughput (MB/s)", ratio(megabytes, seconds), 3);
         put("Avg number of descriptors", ratio(descriptors, samples.size()), 1);
-        figures.put(
-                "Num failed transfers",
-                Long.toString(
-                        interval.failedTransfers()
-                                + interval.failedHandshakes()
-                                + interval.failedNotifications()));
+        figures.put("Num failed transfers", Long.toString(interval.failures()));
         figures.put("Num KV expired reqs", Long.toString(interval.expiredRequests()));
         figures.put("Num notifs after expiry", Long.toString(interval.notificationsAfterExpiry()));
     }

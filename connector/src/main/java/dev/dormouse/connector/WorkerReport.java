@@ -13,6 +13,8 @@ import java.util.Set;
  *     readers, or their lease ran out
  * @param renewedSending held requests that a reader has renewed, and until when they are held now,
  *     in seconds of the scheduler's clock
+ * @param readUnclaimed held requests that readers have read which do not claim, such as vLLM's:
+ *     they may be freed if nobody has claimed them
  * @param finishedReceiving requests whose read ended, well or not; their blocks are no longer
  *     touched by any transfer
  * @param failedReceiving those of {@code finishedReceiving} whose blocks hold nothing usable
@@ -20,14 +22,16 @@ import java.util.Set;
  *     blocks: they appear in {@code finishedReceiving} once none can
  * @param failureReasons why reads of {@code failedReceiving} and {@code abandonedReceiving} failed,
  *     for their clients; may lack some
- * @param revoked {@linkplain Revocation#id() revocations} that are obeyed: nothing reads or will
- *     read through what they name
+ * @param revoked {@linkplain Revocation#id() revocations} and {@linkplain PushCancel#id()
+ *     cancellations of pushes} that are obeyed: nothing reads or will read through what they name,
+ *     or writes for whom they name
  * @param statistics counts and samples since the last report
  * @param children of an engine with several connectors, their reports; otherwise empty
  */
 public record WorkerReport(
         Set<String> finishedSending,
         Map<String, Double> renewedSending,
+        Set<String> readUnclaimed,
         Set<String> finishedReceiving,
         Set<String> failedReceiving,
         Set<String> abandonedReceiving,
@@ -44,32 +48,12 @@ public record WorkerReport(
         this(
                 finishedSending,
                 Map.of(),
+                Set.of(),
                 finishedReceiving,
                 failedReceiving,
                 Set.of(),
                 Map.of(),
                 Set.of(),
-                statistics,
-                List.of());
-    }
-
-    /** A report of one connector, which gives no reasons. */
-    public WorkerReport(
-            Set<String> finishedSending,
-            Map<String, Double> renewedSending,
-            Set<String> finishedReceiving,
-            Set<String> failedReceiving,
-            Set<String> abandonedReceiving,
-            Set<String> revoked,
-            TransferStatistics statistics) {
-        this(
-                finishedSending,
-                renewedSending,
-                finishedReceiving,
-                failedReceiving,
-                abandonedReceiving,
-                Map.of(),
-                revoked,
                 statistics,
                 List.of());
     }
@@ -78,6 +62,7 @@ public record WorkerReport(
     public WorkerReport {
         finishedSending = copy(finishedSending);
         renewedSending = Map.copyOf(renewedSending);
+        readUnclaimed = copy(readUnclaimed);
         finishedReceiving = copy(finishedReceiving);
         failedReceiving = copy(failedReceiving);
         abandonedReceiving = copy(abandonedReceiving);
@@ -94,6 +79,7 @@ public record WorkerReport(
     public boolean isEmpty() {
         return finishedSending.isEmpty()
                 && renewedSending.isEmpty()
+                && readUnclaimed.isEmpty()
                 && finishedReceiving.isEmpty()
                 && abandonedReceiving.isEmpty()
                 && revoked.isEmpty()

@@ -2,12 +2,11 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelFault;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.stream.IntStream;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -119,20 +118,101 @@ final class ClaimTest {
     }
 
     @Test
-    void requestsThatComeDuringAClaimAreClaimedTogetherInTheNext() {
+    void requestsThatComeTogetherAreClaimedInOneConversation() {
         warm(d);
         int conversations = world.sideChannels().conversations();
-        List<KvTransferParams> params = new ArrayList<>();
-        for (int i = 0; i < 5; i++) {
-            params.add(p.prefill("many" + i, 4, new int[] {i}, i));
-        }
-        for (int i = 0; i < 5; i++) {
-            d.decode("many" + i, 4, params.get(i), new int[] {i + 2});
-        }
+        readAll(0, 5, _ -> {});
         world.settle();
-        assertThat(d.failed()).isEmpty();
+        assertThat(world.sideChannels().conversations()).isEqualTo(conversations + 1);
+        assertThatAllWereRead(5);
+    }
+
+    @Test
+    void requestsThatComeDuringAClaimAreClaimedBehindItAndLaterOnesInTheNext() {
+        warm(d);
+        int conversations = world.sideChannels().conversations();
+        readAll(0, 1, _ -> {});
+        world.sideChannels()
+                .duringNextClaim(
+                        () -> {
+                            readAll(1, 3, _ -> {});
+                            world.sideChannels().duringNextClaim(() -> readAll(3, 5, _ -> {}));
+                        });
+        world.settle();
         assertThat(world.sideChannels().conversations()).isEqualTo(conversations + 2);
-        IntStream.range(0, 5).forEach(i -> assertThat(d.holds(new int[] {i + 2}, i)).isTrue());
+        assertThatAllWereRead(5);
+    }
+
+    @Test
+    void oneHandshakeServesAllRequestsThatComeBeforeItEnds() {
+        warm(d);
+        p.sleep();
+        p.wake();
+        int fetches = world.sideChannels().fetches();
+        int conversations = world.sideChannels().conversations();
+        readAll(0, 6, _ -> {});
+        world.sideChannels().duringNextFetch(() -> readAll(6, 12, _ -> {}));
+        world.sideChannels().duringNextClaim(() -> readAll(12, 16, _ -> {}));
+        world.settle();
+        assertThat(world.sideChannels().fetches()).isEqualTo(fetches + 1);
+        assertThat(world.sideChannels().conversations()).isEqualTo(conversations + 1);
+        assertThat(d.statistics().handshakes()).isEqualTo(2);
+        assertThat(d.statistics().rehandshakes()).isEqualTo(1);
+        assertThatAllWereRead(16);
+    }
+
+    @Test
+    void requestsThatDoNotSayWhichRegistrationTheyMeanJoinAHandshakeToo() {
+        int fetches = world.sideChannels().fetches();
+        readAll(0, 3, ClaimTest::dropOwnKeys);
+        world.sideChannels().duringNextFetch(() -> readAll(3, 6, ClaimTest::dropOwnKeys));
+        world.settle();
+        assertThat(world.sideChannels().fetches()).isEqualTo(fetches + 1);
+        readAll(6, 8, ClaimTest::dropOwnKeys);
+        world.settle();
+        assertThat(world.sideChannels().fetches())
+                .as("the holder says of a claim what it serves")
+                .isEqualTo(fetches + 1);
+        assertThatAllWereRead(8);
+    }
+
+    @Test
+    void aRequestOfANewerRegistrationThanAHandshakeBringsCausesAnother() {
+        readAll(0, 1, _ -> {});
+        world.sideChannels()
+                .duringNextClaim(
+                        () -> {
+                            p.publish();
+                            readAll(1, 2, _ -> {});
+                        });
+        world.settle();
+        assertThat(world.sideChannels().fetches()).isEqualTo(2);
+        assertThat(d.statistics().handshakes()).isEqualTo(2);
+        assertThatAllWereRead(2);
+    }
+
+    private static void dropOwnKeys(ObjectNode params) {
+        params.remove("remote_instance_id");
+        params.remove("remote_registration_epoch");
+        params.remove("remote_registration_generation");
+    }
+
+    /** Request i is one block; the ones that share a block have the same content. */
+    private void readAll(int first, int end, Consumer<ObjectNode> change) {
+        for (int i = first; i < end; i++) {
+            KvTransferParams params = p.prefill("many" + i, 4, new int[] {i % 8}, i % 8);
+            d.decode("many" + i, 4, Params.changed(params, change), new int[] {i % 8 + 2});
+        }
+        d.step();
+    }
+
+    private void assertThatAllWereRead(int count) {
+        assertThat(d.failed()).isEmpty();
+        for (int i = 0; i < count; i++) {
+            assertThat(d.received()).contains("many" + i);
+            assertThat(p.sent()).contains("many" + i);
+            assertThat(d.holds(new int[] {i % 8 + 2}, i % 8)).isTrue();
+        }
     }
 
     @Test

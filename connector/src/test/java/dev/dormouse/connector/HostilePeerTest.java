@@ -136,7 +136,7 @@ final class HostilePeerTest {
         worker.registerKvCaches(d.rank().regions());
         RemoteSource source = RemoteHandOver.read(p.prefill("p1", 4, new int[] {0}, 1)).source();
         ReadOrder order = new ReadOrder("r1", source, List.of(1), List.of(0), 0, 4, true);
-        worker.start(new ConnectorStep(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+        worker.start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
         List<String> failed = new ArrayList<>();
         for (int i = 0; i < 10; i++) {
             world.tick();
@@ -170,7 +170,7 @@ final class HostilePeerTest {
                         world.surroundings(),
                         () -> {});
         worker.registerKvCaches(d.rank().regions());
-        worker.start(new ConnectorStep(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0));
+        worker.start(Steps.of(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0));
         assertThat(worker.poll().statistics().failedNotifications()).isEqualTo(1);
         assertThat(worker.poll().statistics().failedNotifications()).isZero();
     }
@@ -195,9 +195,7 @@ final class HostilePeerTest {
         ReadOrder order = new ReadOrder("r1", source, List.of(1), List.of(2), 0, 4, true);
         Heartbeat heartbeat =
                 new Heartbeat("Q", "127.0.0.1", 5601, 1, Duration.ofSeconds(30), List.of("q1"));
-        worker.start(
-                new ConnectorStep(
-                        List.of(order), Set.of(), Set.of(), Map.of(), List.of(heartbeat), 0));
+        worker.start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(heartbeat), 0));
         assertThat(worker.poll().failedReceiving()).containsExactly("r1");
     }
 

@@ -189,6 +189,12 @@ final class KvTransferConfigTest {
         String two =
                 "{\"kv_connector\": \"NixlConnector\"}, {\"kv_connector\": \"NixlPushConnector\"}";
         assertRefused(multi("kv_producer", two), "kv_consumer", "kv_transfer_params");
+        assertRefused(
+                multi("kv_consumer", two + ", " + START + "\"kv_both\"}"),
+                "kv_role of one of connectors differs");
+        assertRefused(
+                multi("kv_producer", START + "\"kv_consumer\"}"),
+                "kv_role of one of connectors differs");
         assertRefused(multi("kv_consumer", ""), "connectors is missing");
         assertRefused(multi("kv_consumer", multi("kv_consumer", two)), "no MultiConnector again");
         assertRefused(multi("kv_consumer", "3"), "connectors");
@@ -197,6 +203,21 @@ final class KvTransferConfigTest {
                         + " \"kv_connector_extra_config\": {\"backends\": [\"UCX\"]}}",
                 "'backends'",
                 "MultiConnector");
+    }
+
+    @Test
+    void aFailurePolicyOfOneOfSeveralConnectorsIsWarnedOf() {
+        assertThat(
+                        parse(
+                                        multi(
+                                                "kv_consumer",
+                                                START
+                                                        + "\"kv_consumer\","
+                                                        + " \"kv_load_failure_policy\": \"fail\"}"))
+                                .warnings())
+                .singleElement()
+                .asString()
+                .contains("kv_load_failure_policy of one of connectors has no effect");
     }
 
     private static String multi(String role, String children) {

@@ -83,7 +83,7 @@ final class LeaseClockTest {
     @Test
     void whatWasReadBeforeItsLeaseCameIsForgottenWithIt() {
         take(step(Set.of("a"), Set.of(), Map.of(), Set.of()), _ -> false);
-        ledger.complete(new Notification.Completion("a", 1), "reader", finished);
+        ledger.complete(new Notification.Completion("a", 1, true), "reader", finished);
         assertThat(finished).isEmpty();
         take(step(Set.of(), Set.of(), Map.of("a", 1_030.0), Set.of()), _ -> false);
         assertThat(finished).containsExactly("a");
@@ -146,8 +146,7 @@ final class LeaseClockTest {
                 List.of(),
                 0,
                 PushStep.NONE,
-                List.of(),
-                Map.of());
+                List.of());
     }
 
     private static long seconds(long value) {

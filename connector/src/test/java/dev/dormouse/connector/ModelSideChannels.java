@@ -20,6 +20,8 @@ final class ModelSideChannels {
     private int nextPort = 40_000;
     private int fetches;
     private int conversations;
+    private Runnable afterFetch = () -> {};
+    private Runnable afterClaim = () -> {};
 
     SideChannel open(SideChannelAddress wanted, SideChannelDesk desk) {
         SideChannelAddress address =
@@ -60,6 +62,16 @@ final class ModelSideChannels {
     /** How often a request was claimed. */
     int holdQuestions() {
         return holdQuestions;
+    }
+
+    /** What happens while the next conversation goes on, once it was given a payload. */
+    void duringNextFetch(Runnable action) {
+        afterFetch = action;
+    }
+
+    /** What happens while the next conversation goes on, once a claim of its was answered. */
+    void duringNextClaim(Runnable action) {
+        afterClaim = action;
     }
 
     /** How often a reader was told of a revocation. */
@@ -143,12 +155,25 @@ final class ModelSideChannels {
                 if (answer == null) {
                     throw new IOException("no answer within " + limit);
                 }
+                meanwhile(question);
                 return answer;
             }
 
             @Override
             public void close() {}
         };
+    }
+
+    private void meanwhile(byte[] question) {
+        Runnable action = () -> {};
+        if (HoldQuestion.decode(question) != null) {
+            action = afterClaim;
+            afterClaim = () -> {};
+        } else if (Revocation.decode(question) == null && Subscription.decode(question) == null) {
+            action = afterFetch;
+            afterFetch = () -> {};
+        }
+        action.run();
     }
 
     /** True if it is another question than that for payloads. */

@@ -44,7 +44,8 @@ final class MultiConnectorReportTest {
                                                 Set.of(),
                                                 Set.of(),
                                                 Set.of(),
-                                                TransferStatistics.NONE))));
+                                                TransferStatistics.NONE))),
+                        System::nanoTime);
 
         WorkerReport report = worker.poll();
         assertThat(report.finishedSending()).containsExactlyInAnyOrder("sent1", "sent2");
@@ -83,6 +84,7 @@ final class MultiConnectorReportTest {
         return new WorkerReport(
                 Set.of("sent" + suffix),
                 Map.of("held" + suffix, 5.0),
+                Set.of(),
                 Set.of("bad" + suffix),
                 Set.of("bad" + suffix),
                 Set.of("stuck" + suffix),
@@ -94,7 +96,7 @@ final class MultiConnectorReportTest {
 
     private static TransferStatistics statistics(long each) {
         return new TransferStatistics(
-                List.of(), each, each, each, each, each, each, each, each, each, each);
+                List.of(), each, each, each, each, each, each, each, each, each, each, each);
     }
 
     private static WorkerConnector reporting(WorkerReport report) {

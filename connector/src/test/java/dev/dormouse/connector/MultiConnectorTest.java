@@ -40,6 +40,7 @@ final class MultiConnectorTest {
         @Override
         public void onArrival(ConnectorRequest request) {
             calls.add("arrival " + request.id());
+            asked.add(request);
         }
 
         @Override
@@ -57,7 +58,7 @@ final class MultiConnectorTest {
 
         @Override
         public ConnectorStep step() {
-            return new ConnectorStep(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0);
+            return Steps.of(List.of(), Set.of(), Set.of(), Map.of(), List.of(), 0);
         }
 
         @Override
@@ -140,14 +141,14 @@ final class MultiConnectorTest {
     }
 
     @Test
-    void allAreAskedAndTheFirstThatHasSomethingLoads() {
+    void theFirstThatHasSomethingLoadsAndTheOthersSeeTheBlocks() {
         halves.get(1).offers = 4;
         halves.get(2).offers = 8;
+        multi.onArrival(REQUEST);
         assertThat(multi.externalTokens(REQUEST, 0)).isEqualTo(4);
-        assertThat(halves).allMatch(half -> half.calls.contains("asked"));
         multi.onAllocated(REQUEST, BLOCKS, 0, 4);
-        assertThat(halves.get(0).calls).contains("allocated 2 external 0");
-        assertThat(halves.get(1).calls).contains("allocated 2 external 4");
+        assertThat(halves.get(0).calls).contains("asked", "allocated 2 external 0");
+        assertThat(halves.get(1).calls).contains("asked", "allocated 2 external 4");
         assertThat(halves.get(2).calls).contains("allocated 2 external 0");
     }
 
@@ -157,14 +158,16 @@ final class MultiConnectorTest {
         ConnectorRequest request = new ConnectorRequest("r", 8, Params.remote(_ -> {}));
         halves.get(1).offers = 4;
         halves.get(2).offers = 8;
+        multi.onArrival(request);
         assertThat(multi.externalTokens(request, 0)).isEqualTo(4);
         multi.onAllocated(request, BLOCKS, 0, 4);
+        halves.get(1).offers = 0; // it reads once
         assertThat(multi.externalTokens(request, 0)).as("after a preemption").isZero();
         multi.onAllocated(request, BLOCKS, 0, 0);
         multi.onFinished(request, FinishKind.LENGTH, BLOCKS, 8);
-        assertThat(halves.get(1).asked).hasSize(3).allMatch(MultiConnectorTest::isHeldElsewhere);
-        assertThat(halves.get(0).asked).hasSize(3).noneMatch(MultiConnectorTest::isHeldElsewhere);
-        assertThat(halves.get(2).asked).hasSize(3).noneMatch(MultiConnectorTest::isHeldElsewhere);
+        assertThat(halves.get(1).asked).hasSize(4).allMatch(MultiConnectorTest::isHeldElsewhere);
+        assertThat(halves.get(0).asked).hasSize(4).noneMatch(MultiConnectorTest::isHeldElsewhere);
+        assertThat(halves.get(2).asked).hasSize(4).noneMatch(MultiConnectorTest::isHeldElsewhere);
     }
 
     private static boolean isHeldElsewhere(ConnectorRequest request) {
@@ -173,22 +176,28 @@ final class MultiConnectorTest {
 
     @Test
     void nobodyLoadsIfNobodyHasAnything() {
+        multi.onArrival(REQUEST);
         assertThat(multi.externalTokens(REQUEST, 0)).isZero();
         multi.onAllocated(REQUEST, BLOCKS, 0, 0);
         assertThat(halves).allMatch(half -> half.calls.contains("allocated 2 external 0"));
     }
 
     @Test
-    void parametersAreUnitedUnlessTwoWriteTheSameKey() {
-        halves.get(0).writes = "a";
-        halves.get(2).writes = "b";
+    void oneMayHandARequestOverAndNoOther() {
+        halves.get(1).holds = true;
+        halves.get(1).writes = "a";
         HandOver handOver = multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8);
-        assertThat(handOver.holdBlocks()).isFalse();
-        assertThat(Objects.requireNonNull(handOver.params()).toJson().properties()).hasSize(2);
-        halves.get(1).writes = "b";
-        assertThatExceptionOfType(ConnectorException.class)
-                .isThrownBy(() -> multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8))
-                .withMessageContaining("two connectors write b");
+        assertThat(handOver.holdBlocks()).isTrue();
+        assertThat(Objects.requireNonNull(handOver.params()).toJson()).hasToString("{\"a\":1}");
+        halves.get(1).holds = false;
+        assertThat(multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8).params()).isNotNull();
+        for (Half other : List.of(halves.get(0), halves.get(2))) {
+            other.holds = true;
+            assertThatExceptionOfType(ConnectorException.class)
+                    .isThrownBy(() -> multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8))
+                    .withMessageContaining("request=r: two connectors hand it over");
+            other.holds = false;
+        }
     }
 
     @Test
@@ -254,39 +263,22 @@ final class MultiConnectorTest {
     }
 
     @Test
-    void onlyARequestThatSeveralHoldIsSentMoreThanOnceAndItsRanksAreToldSoOnce() {
-        halves.get(1).holds = true;
-        assertThat(multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8).holdBlocks()).isTrue();
-        assertThat(multi.step().extraSends()).isEmpty();
-        halves.forEach(half -> half.holds = true);
-        HandOver _ = multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8);
-        assertThat(multi.step().extraSends()).isEqualTo(Map.of("r", 2));
-        assertThat(multi.step().extraSends()).isEmpty();
-    }
-
-    @Test
-    void aRequestThatTwoHoldIsSentWhenBothHaveSentItOnEveryRank() {
-        halves.get(0).holds = true;
-        halves.get(2).holds = true;
-        assertThat(multi.onFinished(REQUEST, FinishKind.LENGTH, BLOCKS, 8).holdBlocks()).isTrue();
-        ConnectorStep step = multi.step();
-        assertThat(step.extraSends()).containsEntry("r", 1);
+    void aRequestIsSentWhenItsHolderHasSentItOnEveryRankAndOnlyTheHolderHearsOfIt() {
         RankReports reports = new RankReports(2);
         List<List<Sending>> ranks =
                 IntStream.range(0, 2)
                         .mapToObj(_ -> List.of(new Sending(), new Sending(), new Sending()))
                         .toList();
         List<WorkerConnector> workers =
-                ranks.stream().map(each -> MultiConnector.worker(List.copyOf(each))).toList();
-        workers.forEach(worker -> worker.start(step));
-        ranks.get(0).get(0).sends = Set.of("r");
-        ranks.get(1).get(0).sends = Set.of("r");
-        assertThat(report(reports, workers).finishedSending()).isEmpty();
+                ranks.stream()
+                        .map(each -> MultiConnector.worker(List.copyOf(each), System::nanoTime))
+                        .toList();
+        workers.forEach(worker -> worker.start(multi.step()));
         ranks.get(0).get(2).sends = Set.of("r");
         assertThat(report(reports, workers).finishedSending()).as("one rank").isEmpty();
         ranks.get(1).get(2).sends = Set.of("r");
         assertThat(report(reports, workers).finishedSending()).containsExactly("r");
-        assertThat(halves.get(0).calls).contains("report [r]");
+        assertThat(halves.get(0).calls).doesNotContain("report [r]");
         assertThat(halves.get(1).calls).doesNotContain("report [r]");
         assertThat(halves.get(2).calls).contains("report [r]");
     }
@@ -355,7 +347,8 @@ final class MultiConnectorTest {
                                                         0,
                                                         transport,
                                                         world.surroundings()))
-                                .toList());
+                                .toList(),
+                        world::nanoTime);
         worker.registerKvCaches(shape.rank().regions());
         assertThat(worker.payload().children()).hasSize(2);
         transports.getLast().faults().failDeregistrations(1);

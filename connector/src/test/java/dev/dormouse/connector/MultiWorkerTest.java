@@ -17,10 +17,11 @@ final class MultiWorkerTest {
     private static final Duration LIMIT = Duration.ofMillis(50);
 
     /** A worker's half that notes what it is asked. */
-    private static final class Half implements WorkerConnector {
+    private final class Half implements WorkerConnector {
         private final List<String> calls = new ArrayList<>();
         private final List<ConnectorStep> steps = new ArrayList<>();
         private WorkerReport report = NOTHING;
+        private Duration takes = Duration.ZERO;
         private boolean released;
         private boolean refusesToRelease;
         private boolean refusesToRestore;
@@ -49,11 +50,13 @@ final class MultiWorkerTest {
         @Override
         public void prepareRelease(Duration limit) {
             calls.add("prepare within " + limit);
+            nowNanos += takes.toNanos();
         }
 
         @Override
         public void releaseKvCaches(Duration limit) {
             calls.add("release within " + limit);
+            nowNanos += takes.toNanos();
             if (refusesToRelease) {
                 throw new ConnectorException("release: refused");
             }
@@ -87,7 +90,9 @@ final class MultiWorkerTest {
             new WorkerReport(Set.of(), Set.of(), Set.of(), TransferStatistics.NONE);
 
     private final List<Half> halves = List.of(new Half(), new Half(), new Half());
-    private final WorkerConnector multi = MultiConnector.worker(List.copyOf(halves));
+    private long nowNanos;
+    private final WorkerConnector multi =
+            MultiConnector.worker(List.copyOf(halves), () -> nowNanos);
 
     @Test
     void eachStartsItsOwnStep() {
@@ -95,11 +100,11 @@ final class MultiWorkerTest {
                 Stream.of(1.0, 2.0, 3.0)
                         .map(
                                 clock ->
-                                        new ConnectorStep(
+                                        Steps.of(
                                                 List.of(), Set.of(), Set.of(), Map.of(), List.of(),
                                                 clock))
                         .toList();
-        multi.start(ConnectorStep.of(steps, Map.of()));
+        multi.start(ConnectorStep.of(steps));
         for (int i = 0; i < halves.size(); i++) {
             assertThat(halves.get(i).steps).containsExactly(steps.get(i));
         }
@@ -124,6 +129,7 @@ final class MultiWorkerTest {
         return new WorkerReport(
                 Set.of("sent " + name),
                 Map.of("held " + name, untilSeconds),
+                Set.of(),
                 Set.of("got " + name),
                 Set.of("failed " + name),
                 Set.of("left " + name),
@@ -134,20 +140,23 @@ final class MultiWorkerTest {
     }
 
     @Test
-    void aRequestThatThreeSendIsSentWhenTheLastHasSentIt() {
-        multi.start(ConnectorStep.of(List.of(), Map.of("r", 2)));
-        for (int sender = 0; sender < 3; sender++) {
-            halves.get(sender).report =
-                    new WorkerReport(Set.of("r"), Set.of(), Set.of(), TransferStatistics.NONE);
-            assertThat(multi.poll().finishedSending().contains("r")).isEqualTo(sender == 2);
-        }
+    void allArePreparedForAReleaseAndReleasedWithinOneLimit() {
+        halves.get(0).takes = Duration.ofMillis(20);
+        halves.get(1).takes = Duration.ofMillis(40);
+        multi.prepareRelease(LIMIT);
+        assertThat(calls())
+                .containsExactly(
+                        "prepare within PT0.05S", "prepare within PT0.03S", "prepare within PT0S");
+        assertThat(multi.isReleased()).isFalse();
+        halves.forEach(half -> half.calls.clear());
+        multi.releaseKvCaches(LIMIT);
+        assertThat(calls())
+                .containsExactly(
+                        "release within PT0.05S", "release within PT0.03S", "release within PT0S");
     }
 
-    @Test
-    void allArePreparedForARelease() {
-        multi.prepareRelease(LIMIT);
-        assertThat(halves).allMatch(half -> half.calls.equals(List.of("prepare within " + LIMIT)));
-        assertThat(multi.isReleased()).isFalse();
+    private List<String> calls() {
+        return halves.stream().flatMap(half -> half.calls.stream()).toList();
     }
 
     @Test
@@ -187,7 +196,7 @@ final class MultiWorkerTest {
     @Test
     void withoutConnectorsThereIsNone() {
         assertThatExceptionOfType(ConnectorException.class)
-                .isThrownBy(() -> MultiConnector.worker(List.of()))
+                .isThrownBy(() -> MultiConnector.worker(List.of(), System::nanoTime))
                 .withMessageContaining("no connectors");
     }
 }

@@ -82,7 +82,7 @@ final class NoticeEndTest {
         d.rank()
                 .worker()
                 .start(
-                        new ConnectorStep(
+                        Steps.of(
                                 List.of(order),
                                 Set.of(),
                                 Set.of(),

@@ -17,6 +17,11 @@ final class NotificationTest {
     @Test
     void aCompletionIsSplitAtItsLastColon() {
         assertThat(decode("cmpl-a:b-1:2")).isEqualTo(new Notification.Completion("cmpl-a:b-1", 2));
+        assertThat(decode("DORMOUSE_CLAIMED:a:b:2"))
+                .isEqualTo(new Notification.Completion("a:b", 2, true));
+        assertThat(decode("DORMOUSE_CLAIMED:2")).isInstanceOf(Notification.Malformed.class);
+        assertThat(new String(new Notification.Completion("r", 3, true).encode(), UTF_8))
+                .isEqualTo("DORMOUSE_CLAIMED:r:3");
         assertThat(new String(new Notification.Completion("r", 1).encode(), UTF_8))
                 .isEqualTo("r:1");
     }
@@ -73,9 +78,7 @@ final class NotificationTest {
     }
 
     @Test
-    void cancellationsAndEndsSurviveTheWire() {
-        PushCancel cancel = new PushCancel(new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7));
-        assertThat(Notification.decode(cancel.encode())).isEqualTo(cancel);
+    void endsSurviveTheWire() {
         for (boolean clear : new boolean[] {true, false}) {
             PushEnd end = new PushEnd("d1", clear);
             assertThat(Notification.decode(end.encode())).isEqualTo(end);
@@ -86,7 +89,7 @@ final class NotificationTest {
     void brokenPushMessagesAreMalformed() {
         WireWriter notAMap = new WireWriter().array(1).string("request_id");
         WireWriter wrongType = new WireWriter().map(1).string("request_id").integer(1);
-        for (String prefix : List.of(PushRegistration.PREFIX, PushCancel.PREFIX, PushEnd.PREFIX)) {
+        for (String prefix : List.of(PushRegistration.PREFIX, PushEnd.PREFIX)) {
             for (WireWriter body : List.of(notAMap, wrongType, new WireWriter().map(0))) {
                 assertThat(Notification.decode(Notification.prefixed(prefix, body)))
                         .isInstanceOf(Notification.Malformed.class);

@@ -117,13 +117,15 @@ final class PeerIdentityTest {
     }
 
     @Test
-    void withoutAnEpochThePeerIsAskedBeforeEachReadAndReloadedOnlyIfItChanged() {
+    void withoutAnEpochThePeerIsAskedBeforeEachReadAndHandshakedOnlyIfItChanged() {
         pair.assertTransfers(1);
         for (int i = 0; i < 3; i++) {
             int fetches = world.sideChannels().fetches();
+            int claims = world.sideChannels().holdQuestions();
             pair.assertReads(
                     stripped(pair.p().prefill("s" + i, 8, ModelPair.P_BLOCKS, 10 + i)), 10 + i);
-            assertThat(world.sideChannels().fetches()).isEqualTo(fetches + 1);
+            assertThat(world.sideChannels().fetches()).isEqualTo(fetches);
+            assertThat(world.sideChannels().holdQuestions()).isEqualTo(claims + 1);
         }
         assertThat(d.statistics().handshakes()).isEqualTo(1);
         pair.p().sleep();

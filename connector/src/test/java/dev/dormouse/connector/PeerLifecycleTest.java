@@ -356,9 +356,7 @@ final class PeerLifecycleTest {
         ReadOrder order = new ReadOrder("d1", source, List.of(4, 5), List.of(3), 0, 8, true);
         d.rank()
                 .worker()
-                .start(
-                        new ConnectorStep(
-                                List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+                .start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
         world.settle();
         assertThat(d.failed()).containsExactly("d1");
         assertThat(d.rank().transport().readsPosted()).isZero();

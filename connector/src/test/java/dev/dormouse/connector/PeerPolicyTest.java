@@ -184,6 +184,6 @@ final class PeerPolicyTest {
             List<HoldQuestion> claims,
             Duration limit) {
         return new HandshakeClient(client, System::nanoTime)
-                .ask(address, ranks, claims, null, limit);
+                .ask(address, ranks, new OpenClaims(claims), null, limit);
     }
 }

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.transport.RemotePeer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
@@ -87,12 +89,93 @@ final class PushHolderTest {
         compute("p2");
         register("d2", "p2", 6, 7);
         assertThat(heard()).isEmpty();
-        say(new PushCancel(registration("d2", "p2", 6, 7).decoder()).encode());
-        assertThat(heard()).containsExactly(new PushEnd("d2", true));
-        say(new PushCancel(registration("d1", "p1", D_BLOCKS).decoder()).encode());
-        assertThat(heard()).as("it is under way").containsExactly(new PushEnd("d1", false));
+        assertThat(takesBack("d2", "p2")).as("P has not seen it").isFalse();
+        ticks(2);
+        assertThat(takesBack("d2", "p2")).isTrue();
+        assertThat(heard()).as("all ranks are told").containsExactly(new PushEnd("d2", true));
+        for (int i = 0; i < 5; i++) {
+            assertThat(takesBack("d1", "p1")).as("it is under way").isFalse();
+            ticks(2);
+        }
         world.elapse(Duration.ofSeconds(5));
         assertThat(heard()).containsExactly(new Notification.Completion("d1", 1));
+        assertThat(takesBack("d1", "p1")).isTrue();
+        assertThat(heard()).isEmpty();
+    }
+
+    @Test
+    void aRegistrationThatComesAfterItWasTakenBackBeginsNothing() {
+        hold("p1");
+        assertThat(takesBack("d1", "p1")).isFalse();
+        ticks(2);
+        register("d1", "p1", D_BLOCKS);
+        assertThat(takesBack("d1", "p1")).isTrue();
+        assertThat(p.rank().transport().writesPosted()).isZero();
+    }
+
+    @Test
+    void aSleepingHolderAndOneThatCannotReachWhoWaitsLetGoAsWell() {
+        world.sideChannels().setDeaf(d.address(), true);
+        compute("p1");
+        register("d1", "p1", D_BLOCKS);
+        assertThat(takesBack("d1", "p1")).isFalse();
+        ticks(2);
+        assertThat(takesBack("d1", "p1")).isTrue();
+        p.sleep();
+        register("d2", "p2", D_BLOCKS);
+        assertThat(takesBack("d2", "p2")).isFalse();
+        ticks(2);
+        assertThat(takesBack("d2", "p2")).isTrue();
+    }
+
+    @Test
+    void whatIsTakenBackBeforeItIsWrittenIsHeldNoLonger() {
+        hold("p1");
+        world.handshakes().setStuck(true);
+        register("d1", "p1", D_BLOCKS);
+        assertThat(takesBack("d1", "p1")).isFalse();
+        ticks(2);
+        assertThat(takesBack("d1", "p1")).isTrue();
+        assertThat(p.sent()).containsExactly("p1");
+        assertThat(p.statistics().expiredRequests()).isZero();
+    }
+
+    @Test
+    void aRegistrationFromBeforeTheHoldersLastSleepIsRefusedWhateverItNames() {
+        PushRegistration old = registration("d1", "p1", D_BLOCKS);
+        p.sleep();
+        p.wake();
+        hold("p1"); // the same name for another prompt
+        say(asOf(old, p.config().instanceId(), 1).encode());
+        assertThat(heard()).containsExactly(new PushEnd("d1", true));
+        say(asOf(registration("d2", "p1", 6, 7), "another process", 2).encode());
+        assertThat(heard()).containsExactly(new PushEnd("d2", true));
+        assertThat(p.rank().transport().writesPosted()).isZero();
+        say(asOf(registration("d3", "p1", 8, 9), p.config().instanceId(), 2).encode());
+        assertThat(heard()).containsExactly(new Notification.Completion("d3", 1));
+    }
+
+    @Test
+    void aRegistrationThatContradictsTheFirstIsDropped() {
+        compute("p1");
+        register("d1", "p1", D_BLOCKS);
+        register("d1", "p1", 6, 7);
+        assertThat(p.statistics().malformedNotifications()).isEqualTo(1);
+        register("d1", "p1", D_BLOCKS);
+        assertThat(p.statistics().malformedNotifications()).isEqualTo(1);
+    }
+
+    @Test
+    void registrationsOfOneRequestThatAreTooManyAreRefusedAndCounted() {
+        compute("p1");
+        for (int i = 0; i < PushMatches.MAX_ALIKE; i++) {
+            register("d" + i, "p1", D_BLOCKS);
+        }
+        assertThat(p.statistics().malformedNotifications()).isZero();
+        assertThat(heard()).isEmpty();
+        register("one more", "p1", D_BLOCKS);
+        assertThat(p.statistics().malformedNotifications()).isEqualTo(1);
+        assertThat(heard()).containsExactly(new PushEnd("one more", true));
     }
 
     @Test
@@ -270,6 +353,49 @@ final class PushHolderTest {
 
     private PushRegistration registration(String id, String holderRequest, int... blocks) {
         return PushRegistrations.of(d, id, p, holderRequest, blocks, true, world);
+    }
+
+    /** What the registration would say if its sender had loaded that of P. */
+    private static PushRegistration asOf(
+            PushRegistration registration, String instanceId, long epoch) {
+        RemoteSource holder = registration.holder();
+        return new PushRegistration(
+                registration.decoder(),
+                registration.blocks(),
+                new RemoteSource(
+                        holder.engineId(),
+                        instanceId,
+                        holder.requestId(),
+                        holder.host(),
+                        holder.port(),
+                        1,
+                        1,
+                        epoch));
+    }
+
+    /** D takes a registration back, now or once more; true if P has let go of it. */
+    private boolean takesBack(String id, String holderRequest) {
+        RemoteSource decoder = registration(id, holderRequest, D_BLOCKS).decoder();
+        byte[] cancel = new PushCancel(withoutLease(decoder)).encode();
+        try (SideChannel.Conversation conversation =
+                world.sideChannels().dial(p.address(), Duration.ofSeconds(5))) {
+            return DemandReply.decode(conversation.ask(cancel).body()).done();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Time goes on, but it is the same registration. */
+    private static RemoteSource withoutLease(RemoteSource decoder) {
+        return new RemoteSource(
+                decoder.engineId(),
+                decoder.instanceId(),
+                decoder.requestId(),
+                decoder.host(),
+                decoder.port(),
+                1,
+                1,
+                decoder.epoch());
     }
 
     private byte[] likeVllm(String id) {

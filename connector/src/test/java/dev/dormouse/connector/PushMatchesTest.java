@@ -2,11 +2,13 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** Which registration gets which request. */
 final class PushMatchesTest {
@@ -118,9 +120,112 @@ final class PushMatchesTest {
         assertThat(matches.clear(2)).as("once").isEmpty();
     }
 
+    /** Compared with one another, these would take hours. */
+    @Test
+    @Timeout(60)
+    void aFloodOfRegistrationsCostsNoMoreThanItsLength() {
+        int count = PushMatches.MAX_STAGED;
+        for (int i = 0; i < count; i++) {
+            matches.register(registration("cmpl-" + i + "-0123abcd", ""), AGENT, 0);
+        }
+        for (int i = 0; i < 20 * count; i++) {
+            matches.hold("prompt-" + i + "-01234567", BLOCKS);
+        }
+        int[] looked = new int[2];
+        for (int i = 0; i < 10; i++) {
+            assertThat(matches.sweep(_ -> ++looked[0] > 0, _ -> ++looked[1] > 0, 1)).isEmpty();
+        }
+        assertThat(looked[0]).isEqualTo(10 * PushMatches.SWEEP);
+        for (int i = 0; i < count; i++) {
+            PushRegistration late = registration("prompt-" + i + "-89abcdef", "");
+            assertMatch(matches.register(late, AGENT, 1), late, "prompt-" + i + "-01234567", 1);
+            assertThat(matches.hold("cmpl-" + i + "-76543210", BLOCKS)).isNotNull();
+        }
+    }
+
+    @Test
+    void aSweepComesToAllThatWaitAndAllThatIsHeld() {
+        int count = 3 * PushMatches.SWEEP;
+        for (int i = 0; i < count; i++) {
+            matches.register(registration("d" + i, "p" + i), AGENT, 0);
+            matches.hold("q" + i, BLOCKS);
+        }
+        int vain = 0;
+        for (int i = 0; i < 3; i++) {
+            vain += matches.sweep(_ -> false, _ -> false, 1).size();
+        }
+        assertThat(vain).isEqualTo(count);
+        assertThat(matches.isFree("q0") || matches.isFree("q" + (count - 1))).isFalse();
+    }
+
+    @Test
+    void whatWaitsIsLimitedInBytesAndByRequest() {
+        List<Integer> many = Collections.nCopies(1 << 18, 7);
+        int fit = 0;
+        while (fit < 1_000) {
+            PushRegistration large = registration("d" + fit, "p" + fit, many);
+            if (matches.isFull(large)) {
+                break;
+            }
+            matches.register(large, AGENT, 0);
+            fit++;
+        }
+        assertThat(fit * registration("d", "p", many).weightBytes())
+                .isBetween(PushMatches.MAX_STAGED_BYTES / 2, PushMatches.MAX_STAGED_BYTES);
+        assertThat(matches.clear(0)).hasSize(fit);
+        assertThat(matches.isFull(registration("e", "p", many))).as("room again").isFalse();
+
+        for (int i = 0; i < PushMatches.MAX_ALIKE; i++) {
+            assertThat(matches.isFull(registration("e" + i, "p"))).isFalse();
+            matches.register(registration("e" + i, "p"), AGENT, 0);
+        }
+        assertThat(matches.isFull(registration("one more", "p"))).isTrue();
+        assertThat(matches.isFull(registration("one more", "other"))).isFalse();
+    }
+
+    @Test
+    void theFirstOfThoseThatNameARequestGetsIt() {
+        PushRegistration first = registration("d1", "p1");
+        matches.register(first, AGENT, 3);
+        matches.register(registration("d2", "p1"), AGENT, 4);
+        assertMatch(matches.hold("p1", BLOCKS), first, "p1", 3);
+        assertThat(matches.sweep(_ -> true, _ -> false, 5)).hasSize(1);
+    }
+
+    @Test
+    void twoThatMayMeanARequestDoNotGetIt() {
+        matches.register(registration("cmpl-1-00000000", ""), AGENT, 0);
+        matches.register(registration("cmpl-1-11111111", ""), AGENT, 0);
+        assertThat(matches.hold("cmpl-1-22222222", BLOCKS)).isNull();
+        assertThat(matches.hold("cmpl-1-1111111g", BLOCKS)).as("no such suffix").isNull();
+    }
+
+    @Test
+    void copiesOfOtherRanksCountIfTheySayTheSameAndTheShortestTimeHolds() {
+        PushRegistration first = registration("d1", "p1");
+        matches.register(first, AGENT, 0);
+        assertThat(matches.registerAgain(registration("d1", "p2"), "liar")).isFalse();
+        assertThat(matches.registerAgain(registration("d1", "p1", List.of(4, 6)), "liar"))
+                .isFalse();
+        assertThat(matches.registerAgain(registration("d2", "p1"), "liar")).isFalse();
+        assertThat(matches.registerAgain(first, "second")).isTrue();
+        assertThat(matches.senders(first.decoder())).containsExactly(AGENT, "second");
+        matches.hold("p1", BLOCKS);
+        assertThat(matches.registerAgain(first, "third")).isTrue();
+        assertThat(matches.senders(first.decoder())).containsExactly(AGENT, "second", "third");
+        assertThat(matches.close(first.decoder(), 1)).isEqualTo("p1");
+        assertThat(matches.senders(first.decoder())).isEmpty();
+        assertThat(matches.close(first.decoder(), 1)).isNull();
+
+        matches.register(leased(30), AGENT, 0);
+        matches.registerAgain(leased(20), "second");
+        matches.registerAgain(leased(40), "third");
+        assertThat(matches.lease(leased(30).decoder()).deadlineSeconds()).isEqualTo(20);
+    }
+
     @Test
     void noMoreRegistrationsWaitThanAnyEngineHasRequests() {
-        int limit = 1 << 14;
+        int limit = PushMatches.MAX_STAGED;
         for (int i = 0; i < limit; i++) {
             matches.register(registration("d" + i, "p" + i), AGENT, 0);
         }
@@ -145,10 +250,23 @@ final class PushMatchesTest {
                                 registration, AGENT, requestId, BLOCKS, arrivedNanos));
     }
 
+    private static PushRegistration leased(double deadlineSeconds) {
+        return new PushRegistration(
+                new RemoteSource(
+                        "D", "i", "d7", "h", 5600, 1, 1, 1, new RemoteLease(deadlineSeconds, 480)),
+                List.of(4, 5),
+                new RemoteSource("P", null, "p7", "h", 5601, 1, 1, 0));
+    }
+
     private static PushRegistration registration(String id, String holderRequest) {
+        return registration(id, holderRequest, List.of(4, 5));
+    }
+
+    private static PushRegistration registration(
+            String id, String holderRequest, List<Integer> blocks) {
         return new PushRegistration(
                 new RemoteSource("D", "i", id, "h", 5600, 1, 1, 1),
-                List.of(4, 5),
+                blocks,
                 new RemoteSource("P", null, holderRequest, "h", 5601, 1, 1, 0));
     }
 }

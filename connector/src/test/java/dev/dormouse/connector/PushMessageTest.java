@@ -19,8 +19,6 @@ final class PushMessageTest {
             Map.of(
                     PushRegistration.PREFIX,
                     REGISTRATION.encode(),
-                    PushCancel.PREFIX,
-                    new PushCancel(new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7)).encode(),
                     PushEnd.PREFIX,
                     new PushEnd("d1", true).encode());
 

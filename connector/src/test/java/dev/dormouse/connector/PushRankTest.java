@@ -98,6 +98,24 @@ final class PushRankTest {
         run(p, d, () -> p.sent().contains("p1"), "the lease's end");
     }
 
+    /** It would not wait for a write's end before its blocks are another prompt's. */
+    @Test
+    void aRankThatHasNotRegisteredIsNotWrittenForAnother() {
+        ModelWorld world = new ModelWorld();
+        RankPool p = pool(world, "P", 1, 2);
+        RankPool d = pool(world, "D", 2, 2);
+        KvTransferParams warm = p.prefill("p0", 8, new int[] {3, 4}, 1);
+        d.decode("r0", 8, warm, new int[] {3, 4}, 0);
+        run(p, d, () -> d.received().contains("r0"), "the first");
+        long before = p.writesPosted();
+        d.transports().getLast().faults().failNotifies(1);
+        d.decode("r1", 8, p.prefill("p1", 8, new int[] {1, 2}, 1), new int[] {1, 2}, 0);
+        run(p, d, () -> d.received().contains("r1"), "the failure");
+        assertThat(d.failed()).containsExactly("r1");
+        assertThat(p.writesPosted()).isEqualTo(before);
+        assertThat(p.sent()).as("nobody else can have it").contains("p1");
+    }
+
     @Test
     void aRegistrationThatNotAllRanksTookFailsAndIsTakenBack() {
         ModelWorld world = new ModelWorld();

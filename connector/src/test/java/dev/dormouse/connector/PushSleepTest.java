@@ -111,6 +111,7 @@ final class PushSleepTest {
         start(addressing);
         ConnectorRequest held = registerBeforeItsPromptIsComputed("p9", "d9");
         world.forget(p);
+        world.sideChannels().setDeaf(p.address(), true); // its process is stopped
         assertThatExceptionOfType(ReleaseTimeoutException.class)
                 .isThrownBy(d::sleep)
                 .withMessageContaining("d9");
@@ -193,6 +194,140 @@ final class PushSleepTest {
         world.settle();
         assertThat(d.failed()).containsExactly("d9");
         assertThat(p.rank().transport().writesPosted()).isZero();
+    }
+
+    /** It had claimed the request, and P slept before the message came. */
+    @ParameterizedTest
+    @EnumSource
+    void whoeverRegistersAtASleeperLearnsOfItAtOnceAndItsBlocksAreFree(Addressing addressing) {
+        start(addressing);
+        assertTransfers(1);
+        KvTransferParams params = p.prefill("p9", TOKENS, P_BLOCKS, 1);
+        world.tick();
+        d.decode("d9", TOKENS, params, D_BLOCKS);
+        d.step(); // asks
+        boolean _ = world.handshakes().runNext();
+        sleepAndForget(p);
+        d.step(); // registers
+        long before = world.nanoTime();
+        d.fill(D_BLOCKS, 7);
+        runUntil(() -> d.received().contains("d9"));
+        assertThat(world.nanoTime() - before).isLessThan(Duration.ofMillis(1_500).toNanos());
+        assertThat(d.failed()).contains("d9");
+        d.sleep();
+        d.wake();
+        p.wake();
+        d.fill(D_BLOCKS, 7);
+        settleTicks();
+        assertThat(d.holds(D_BLOCKS, 7)).isTrue();
+        assertTransfers(3);
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whoeverComesToASleeperIsRefusedBeforeItRegisters(Addressing addressing) {
+        start(addressing);
+        assertTransfers(1);
+        KvTransferParams params = p.prefill("p9", TOKENS, P_BLOCKS, 1);
+        world.tick();
+        sleepAndForget(p);
+        long before = world.nanoTime();
+        d.decode("d9", TOKENS, params, D_BLOCKS);
+        runUntil(() -> d.received().contains("d9"));
+        assertThat(world.nanoTime() - before).isLessThan(Duration.ofMillis(50).toNanos());
+        assertThat(d.failed()).contains("d9");
+        assertThat(d.abandoned()).as("nothing can be written").isEmpty();
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whoeverComesToARestartedHolderIsRefused(Addressing addressing) {
+        start(addressing);
+        assertTransfers(1);
+        KvTransferParams params = p.prefill("p9", TOKENS, P_BLOCKS, 1);
+        int port = p.scheduler().sideChannelPort();
+        p.kill();
+        p = world.start(world.pushConfig("P").instanceId("P-again").sideChannelPort(port));
+        long before = world.nanoTime();
+        d.decode("d9", TOKENS, params, D_BLOCKS);
+        runUntil(() -> d.received().contains("d9"));
+        assertThat(world.nanoTime() - before).isLessThan(Duration.ofMillis(50).toNanos());
+        assertThat(d.failed()).contains("d9");
+        assertTransfers(2);
+    }
+
+    /** The message is lost with the process, so nobody would ever answer it. */
+    @ParameterizedTest
+    @EnumSource
+    void whoeverRegisteredAtAProcessThatIsReplacedLearnsOfItAtOnce(Addressing addressing) {
+        start(addressing);
+        ConnectorRequest held = registerBeforeItsPromptIsComputed("p9", "d9");
+        assertThat(held.id()).isEqualTo("p9");
+        int port = p.scheduler().sideChannelPort();
+        p.kill();
+        p = world.start(world.pushConfig("P").instanceId("P-again").sideChannelPort(port));
+        long before = world.nanoTime();
+        runUntil(() -> d.received().contains("d9"));
+        assertThat(world.nanoTime() - before).isLessThan(Duration.ofMillis(1_500).toNanos());
+        assertThat(d.failed()).contains("d9");
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aHoldThatIsTakenBackFailsWhoWaitsForItAtOnce(Addressing addressing) {
+        start(addressing);
+        ConnectorRequest held = registerBeforeItsPromptIsComputed("p8", "d8");
+        p.prefill("p9", TOKENS, new int[] {6, 7}, 1);
+        world.tick();
+        p.scheduler().revoke();
+        long before = world.nanoTime();
+        runUntil(() -> d.received().contains("d8") && p.sent().contains("p9"));
+        assertThat(world.nanoTime() - before).isLessThan(Duration.ofMillis(1_500).toNanos());
+        assertThat(d.failed()).contains("d8");
+        p.sleep();
+        p.wake();
+        assertThat(held.id()).isEqualTo("p8");
+        assertTransfers(3);
+    }
+
+    /** Two engines that fall asleep at the same time let go of one another. */
+    @ParameterizedTest
+    @EnumSource
+    void bothMayFallAsleepWithARegistrationUnderWay(Addressing addressing) {
+        start(addressing);
+        ConnectorRequest held = registerBeforeItsPromptIsComputed("p9", "d9");
+        sleepAndForget(p);
+        d.sleep();
+        assertThat(d.failed()).contains("d9");
+        d.wake();
+        p.wake();
+        d.fill(D_BLOCKS, 7);
+        finish(held, 1);
+        settleTicks();
+        assertThat(d.holds(D_BLOCKS, 7)).isTrue();
+        assertTransfers(3);
+    }
+
+    /** P has not asked D for anything yet, and will not be answered. */
+    @ParameterizedTest
+    @EnumSource
+    void aSleepTakesBackWhatItsHolderCouldNotBeginBecauseOfIt(Addressing addressing) {
+        start(addressing);
+        KvTransferParams params = p.prefill("p9", TOKENS, P_BLOCKS, 1);
+        world.tick();
+        d.decode("d9", TOKENS, params, D_BLOCKS);
+        runUntil(() -> d.statistics().handshakes() == 1);
+        d.step();
+        world.sideChannels().setDeaf(d.address(), true);
+        d.sleep();
+        world.sideChannels().setDeaf(d.address(), false);
+        assertThat(d.failed()).contains("d9");
+        d.wake();
+        d.fill(D_BLOCKS, 7);
+        settleTicks();
+        assertThat(d.holds(D_BLOCKS, 7)).isTrue();
+        assertThat(p.sent()).as("at once").contains("p9");
+        assertTransfers(3);
     }
 
     /** Even if whoever waits does not notice. */
@@ -330,6 +465,18 @@ final class PushSleepTest {
             world.tick();
         }
         assertThat(condition.getAsBoolean()).isTrue();
+    }
+
+    /** P told D nothing, as if its messages were lost. */
+    private void sleepAndForget(ModelEngine holder) {
+        holder.sleep();
+        assertThat(d.rank().transport().messages().size()).isLessThan(3);
+    }
+
+    private void settleTicks() {
+        for (int i = 0; i < 2_000; i++) {
+            world.tick();
+        }
     }
 
     private static byte[] metadata(ModelEngine engine) {

@@ -6,8 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.dormouse.transport.RemotePeer;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -27,6 +30,7 @@ final class PushWaiterTest {
     private final ModelWorld world = new ModelWorld();
     private final ModelEngine p = world.start(world.pushConfig("P"));
     private final ModelEngine d = world.start(world.pushConfig("D"), AHEAD);
+    private final Set<String> cancelled = new HashSet<>();
     private @Nullable RemotePeer fromP;
     private int requests;
 
@@ -79,9 +83,8 @@ final class PushWaiterTest {
                                 Set.of(),
                                 List.of(),
                                 d.address().port(),
-                                new PushStep(1, Map.of(), Set.of()),
-                                List.of(),
-                                Map.of()));
+                                new PushStep(1, Map.of(), Set.of(), List.of()),
+                                List.of()));
         for (int i = 0; i < 5; i++) {
             world.tick();
             assertThat(d.rank().worker().poll().failedReceiving()).isEmpty();
@@ -92,19 +95,113 @@ final class PushWaiterTest {
     }
 
     @Test
-    void aCancellationIsRepeatedEverySecondUntilItIsAnswered() {
+    void aCancellationIsRepeatedUntilItIsObeyed() {
         ConnectorRequest request = d.decode("d1", TOKENS, handOver(), D_BLOCKS);
         assertThat(heard()).hasSize(1);
         abort(request);
-        assertThat(heard()).hasSize(1).allMatch(PushCancel.class::isInstance);
-        ticks(900);
-        assertThat(heard()).isEmpty();
-        world.elapse(Duration.ofSeconds(1));
-        assertThat(heard()).hasSize(1).allMatch(PushCancel.class::isInstance);
-        say(new PushEnd("d1", true).encode());
+        assertThat(takenBack()).containsExactly("d1");
+        int before = world.sideChannels().conversations();
+        ticks(5_000);
+        assertThat(world.sideChannels().conversations() - before).isBetween(5, 30);
+        for (int minute = 0; minute < 30; minute++) { // P lives, and has not said yes
+            world.elapse(Duration.ofMinutes(1));
+            ticks(5);
+        }
+        assertThat(d.received()).isEmpty();
+        p.scheduler().onReport(obeyed());
+        ticks(2_000);
         assertThat(d.received()).containsExactly("d1");
-        world.elapse(Duration.ofSeconds(2));
+        assertThat(d.failed()).containsExactly("d1");
+        int after = world.sideChannels().conversations();
+        ticks(2_000);
+        assertThat(world.sideChannels().conversations()).isEqualTo(after);
+    }
+
+    @Test
+    void aHolderThatSaysItDoesNotWriteIsNotAsked() {
+        ConnectorRequest request = d.decode("d1", TOKENS, handOver(), D_BLOCKS);
+        assertThat(heard()).hasSize(1);
+        say(new PushEnd("d1", true).encode());
+        abort(request);
+        assertThat(d.received()).containsExactly("d1");
+        assertThat(takenBack()).isEmpty();
+    }
+
+    @Test
+    void aRequestIsRegisteredOnlyIfItsHolderHasItForThisEngine() {
+        KvTransferParams gone = handOver();
+        KvTransferParams claimed = handOver();
+        p.scheduler().onReport(sent("p0"));
+        claim("p1", "somebody else");
+        d.decode("d1", TOKENS, gone, D_BLOCKS);
+        d.decode("d2", TOKENS, claimed, new int[] {6, 7});
         assertThat(heard()).isEmpty();
+        assertThat(d.failed()).containsExactlyInAnyOrder("d1", "d2");
+        assertThat(d.abandoned()).isEmpty();
+        assertThat(d.reason("d2")).contains("does not hold the blocks for this engine");
+        assertThat(d.statistics().expiredRequests()).isEqualTo(2);
+    }
+
+    @Test
+    void aRequestThatIsHeldNoMoreFailsUnlessItsWriteIsHeardOf() {
+        d.decode("d1", TOKENS, handOver(), D_BLOCKS);
+        d.decode("d2", TOKENS, handOver(), new int[] {6, 7});
+        assertThat(heard()).hasSize(2);
+        ticks(3_000);
+        assertThat(d.received()).isEmpty();
+        assertThat(d.abandoned()).isEmpty();
+        p.scheduler().onReport(sent("p0"));
+        p.scheduler().onReport(sent("p1"));
+        world.elapse(Duration.ofSeconds(1));
+        ticks(3); // the holder has said no for the first time
+        assertThat(d.abandoned()).isEmpty();
+        say("d1:1".getBytes(UTF_8));
+        ticks(200);
+        assertThat(d.abandoned()).containsExactly("d2");
+        assertThat(d.reason("d2")).isEqualTo("the holder does not hold it any more");
+        assertThat(takenBack()).containsExactly("d2");
+        assertThat(d.received()).containsExactly("d1");
+        assertThat(d.failed()).isEmpty();
+    }
+
+    @Test
+    void aPromptThatIsComputedStillMayBeWaitedFor() {
+        assertThat(d.decode("warm", TOKENS, handOver(), D_BLOCKS).id()).isEqualTo("warm");
+        assertThat(heard()).hasSize(1);
+        KvTransferParams like =
+                Params.changed(handOver(), json -> json.put("remote_request_id", "p9"));
+        ConnectorRequest computing = new ConnectorRequest("p9", TOKENS, Params.prefill());
+        p.scheduler().onArrival(computing);
+        p.scheduler().onAllocated(computing, P_BLOCKS, 0, 0);
+        d.decode("d9", TOKENS, like, new int[] {6, 7});
+        assertThat(heard()).hasSize(1);
+        ticks(3_000);
+        assertThat(d.abandoned()).isEmpty();
+        HandOver _ = p.scheduler().onFinished(computing, FinishKind.ABORTED, P_BLOCKS, 0);
+        ticks(1_200);
+        assertThat(d.abandoned()).containsExactly("d9");
+    }
+
+    @Test
+    void whatIsNotNeededIsLeftToWhoHasClaimedIt() {
+        KvTransferParams params = handOver();
+        claim("p0", "somebody else");
+        d.decode("d1", TOKENS, params, D_BLOCKS, TOKENS);
+        assertThat(heard()).isEmpty();
+        d.decode("d2", TOKENS, handOver(), D_BLOCKS, TOKENS);
+        assertThat(heard()).containsExactly(new Notification.Completion("p1", 1));
+    }
+
+    /** Whether or not the message arrived. */
+    @Test
+    void aRegistrationThatCouldNotBeSentIsTakenBackBeforeItsBlocksAreFree() {
+        d.rank().transport().faults().failNotifies(1);
+        d.decode("d1", TOKENS, handOver(), D_BLOCKS);
+        assertThat(heard()).isEmpty();
+        assertThat(d.abandoned()).containsExactly("d1");
+        assertThat(d.received()).isEmpty();
+        assertThat(takenBack()).containsExactly("d1");
+        assertThat(d.reason("d1")).contains("took the registration");
     }
 
     /** It would end at such a message; so only time tells that it does not write. */
@@ -122,12 +219,15 @@ final class PushWaiterTest {
         ConnectorRequest request = d.decode("d1", TOKENS, params, D_BLOCKS);
         assertThat(heard()).hasSize(1);
         abort(request);
+        int before = world.sideChannels().conversations();
         world.elapse(Duration.ofSeconds(480 + 119));
         assertThat(heard()).isEmpty();
         assertThat(d.received()).isEmpty();
         world.elapse(Duration.ofSeconds(2));
         assertThat(heard()).isEmpty();
         assertThat(d.failed()).containsExactly("d1");
+        assertThat(takenBack()).isEmpty();
+        assertThat(world.sideChannels().conversations()).as("not asked").isEqualTo(before);
     }
 
     /** Another rank's registration may have come to the holder first. */
@@ -172,15 +272,6 @@ final class PushWaiterTest {
     }
 
     @Test
-    void aRegistrationThatTheHolderDoesNotTakeFailsAtOnce() {
-        d.rank().transport().faults().failNotifies(1);
-        d.decode("d1", TOKENS, handOver(), D_BLOCKS);
-        assertThat(heard()).isEmpty();
-        assertThat(d.failed()).containsExactly("d1");
-        assertThat(d.reason("d1")).contains("did not take the registration");
-    }
-
-    @Test
     void parametersThatWereUsedAreRefusedHere() {
         KvTransferParams registered = handOver();
         KvTransferParams notNeeded = handOver();
@@ -210,12 +301,14 @@ final class PushWaiterTest {
     void aNoticeThatIsWaitedForIsReportedWhateverBecomesOfIt() {
         assertThat(d.decode("warm", TOKENS, handOver(), D_BLOCKS).id()).isEqualTo("warm");
         assertThat(heard()).hasSize(1);
+        assertThat(handOver().remotePrefill()).isTrue();
         PushRegistration known = registration();
-        ReadOrder first = notice("n1", known);
-        start(first);
-        assertThat(d.rank().worker().poll().finishedReceiving()).containsExactly("n1");
+        start(notice("n1", known));
+        ticks(3);
+        assertThat(d.received()).containsExactly("n1");
         start(notice("n2", known)); // used before
-        assertThat(d.rank().worker().poll().finishedReceiving()).containsExactly("n2");
+        ticks(3);
+        assertThat(d.received()).containsExactly("n1", "n2");
     }
 
     @Test
@@ -236,7 +329,7 @@ final class PushWaiterTest {
 
     /** One of P's, by which it is found. */
     private PushRegistration registration() {
-        return PushRegistrations.of(p, "p", d, "", P_BLOCKS, true, world);
+        return PushRegistrations.of(p, "p" + (requests - 1), d, "", P_BLOCKS, true, world);
     }
 
     private static ReadOrder notice(String id, PushRegistration known) {
@@ -246,9 +339,37 @@ final class PushWaiterTest {
     private void start(ReadOrder order) {
         d.rank()
                 .worker()
-                .start(
-                        new ConnectorStep(
-                                List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+                .start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(), 0));
+    }
+
+    /** P's ranks have sent a request, or freed it. */
+    private static WorkerReport sent(String id) {
+        return new WorkerReport(Set.of(id), Set.of(), Set.of(), TransferStatistics.NONE);
+    }
+
+    /** P's ranks have let go of what was taken back. */
+    private WorkerReport obeyed() {
+        return new WorkerReport(
+                Set.of(),
+                Map.of(),
+                Set.of(),
+                Set.of(),
+                Set.of(),
+                Set.of(),
+                Map.of(),
+                cancelled,
+                TransferStatistics.NONE,
+                List.of());
+    }
+
+    private void claim(String requestId, String reader) {
+        try (SideChannel.Conversation conversation =
+                world.sideChannels().dial(p.address(), Duration.ofSeconds(5))) {
+            byte[] answer = conversation.ask(new HoldQuestion(requestId, reader).encode()).body();
+            assertThat(HoldAnswer.decode(answer, 0).held()).isTrue();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private void abort(ConnectorRequest request) {
@@ -264,6 +385,14 @@ final class PushWaiterTest {
         }
         p.rank().transport().notify(fromP, message);
         ticks(3);
+    }
+
+    /** The requests that P was asked to leave, since the last time. */
+    private List<String> takenBack() {
+        ticks(5);
+        List<PushCancel> cancels = p.scheduler().step().push().takenBack();
+        cancels.forEach(cancel -> cancelled.add(cancel.id()));
+        return cancels.stream().map(cancel -> cancel.decoder().requestId()).toList();
     }
 
     /** What P was told since the last time. */

@@ -52,9 +52,12 @@ final class RankReportsTest {
                         Map.of(),
                         Set.of(),
                         Set.of(),
-                        Set.of("r"),
                         Set.of(),
-                        TransferStatistics.NONE);
+                        Set.of("r"),
+                        Map.of(),
+                        Set.of(),
+                        TransferStatistics.NONE,
+                        List.of());
         WorkerReport merged = reports.merge(List.of(EMPTY, abandoned));
         assertThat(merged.abandonedReceiving()).containsExactly("r");
         assertThat(merged.finishedReceiving()).isEmpty();
@@ -81,10 +84,40 @@ final class RankReportsTest {
         return new WorkerReport(
                 Set.of(),
                 Map.of(),
+                Set.of(),
                 Set.of("r"),
                 Set.of("r"),
                 Set.of(),
                 Map.of("r", reason),
+                Set.of(),
+                TransferStatistics.NONE,
+                List.of());
+    }
+
+    @Test
+    void whatWasReadUnclaimedComesOutOnceAllRanksSaySoAndNotAfterItWasSent() {
+        RankReports reports = new RankReports(2);
+        WorkerReport read = readUnclaimed("s");
+        assertThat(read.isEmpty()).isFalse();
+        assertThat(reports.merge(List.of(read, EMPTY)).readUnclaimed()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, read)).readUnclaimed()).containsExactly("s");
+        assertThat(reports.merge(List.of(read, EMPTY)).readUnclaimed()).isEmpty();
+        WorkerReport sent = report(Set.of("s"), Set.of(), Set.of());
+        assertThat(reports.merge(List.of(sent, sent)).readUnclaimed()).isEmpty();
+        assertThat(reports.merge(List.of(EMPTY, read)).readUnclaimed())
+                .as("another request of that id")
+                .isEmpty();
+    }
+
+    private static WorkerReport readUnclaimed(String id) {
+        return new WorkerReport(
+                Set.of(),
+                Map.of(),
+                Set.of(id),
+                Set.of(),
+                Set.of(),
+                Set.of(),
+                Map.of(),
                 Set.of(),
                 TransferStatistics.NONE,
                 List.of());
@@ -122,7 +155,10 @@ final class RankReportsTest {
                 Set.of(),
                 Set.of(),
                 Set.of(),
-                TransferStatistics.NONE);
+                Map.of(),
+                Set.of(),
+                TransferStatistics.NONE,
+                List.of());
     }
 
     @Test
@@ -130,12 +166,12 @@ final class RankReportsTest {
         TransferStatistics.TransferSample sample =
                 new TransferStatistics.TransferSample(0.5, 0.1, 100, 2);
         TransferStatistics one =
-                new TransferStatistics(List.of(sample), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+                new TransferStatistics(List.of(sample), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
         WorkerReport report = new WorkerReport(Set.of(), Set.of(), Set.of(), one);
         assertThat(new RankReports(2).merge(List.of(report, report)).statistics())
                 .isEqualTo(
                         new TransferStatistics(
-                                List.of(sample, sample), 2, 4, 6, 8, 10, 12, 14, 16, 18, 20));
+                                List.of(sample, sample), 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22));
     }
 
     @Test

@@ -65,11 +65,11 @@ final class ReadDeadlineRulesTest {
     @Test
     void theHoldersOwnAnswerCountsBeforeAllElse() {
         RemoteLease lease = new RemoteLease(130, 30);
-        HoldAnswer held = new HoldAnswer(true, seconds(50), 4, "pi");
+        HoldAnswer held = new HoldAnswer(true, false, seconds(50), 4, "pi");
         assertThat(deadline(lease, held, loaded("pi", CLOCK))).isEqualTo(seconds(45));
-        HoldAnswer elsewhere = new HoldAnswer(true, seconds(50), 5, "pi");
+        HoldAnswer elsewhere = new HoldAnswer(true, false, seconds(50), 5, "pi");
         assertThat(deadline(lease, elsewhere, loaded("pi", CLOCK))).isEqualTo(NOW);
-        HoldAnswer freed = new HoldAnswer(false, seconds(50), 4, "pi");
+        HoldAnswer freed = new HoldAnswer(false, false, seconds(50), 4, "pi");
         assertThat(deadline(lease, freed, loaded("pi", CLOCK))).isEqualTo(NOW);
     }
 

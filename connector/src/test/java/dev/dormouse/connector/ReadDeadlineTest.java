@@ -41,7 +41,8 @@ final class ReadDeadlineTest {
         assertThat(d.failed()).containsExactly("late");
         assertThat(d.reason("late")).contains("does not hold the blocks for this engine");
         assertThat(d.rank().transport().readsPosted()).isEqualTo(posted);
-        assertThat(d.statistics().expiredRequests()).as("declined reads count").isEqualTo(1);
+        assertThat(d.statistics().failedTransfers()).as("refused by the holder").isEqualTo(1);
+        assertThat(d.statistics().expiredRequests()).isZero();
         assertThat(world.sideChannels().holdQuestions()).as("asked first").isEqualTo(2);
         assertTransfers(3);
     }
@@ -60,7 +61,8 @@ final class ReadDeadlineTest {
         world.settle();
         assertThat(d.holds(D_BLOCKS, 66)).as("the transport saw no error").isTrue();
         assertThat(d.failed()).containsExactly("slow");
-        assertThat(d.statistics().expiredRequests()).isEqualTo(1);
+        assertThat(d.statistics().lateTransfers()).isEqualTo(1);
+        assertThat(d.statistics().failedTransfers()).as("it was late, it did not fail").isZero();
     }
 
     @Test
@@ -76,6 +78,8 @@ final class ReadDeadlineTest {
         decode("tooClose", next);
         assertThat(d.failed()).containsExactly("tooClose");
         assertThat(d.reason("tooClose")).contains("the lease is over");
+        assertThat(d.statistics().lateTransfers()).as("declined reads count").isEqualTo(1);
+        assertThat(d.statistics().failedTransfers()).isZero();
     }
 
     @Test

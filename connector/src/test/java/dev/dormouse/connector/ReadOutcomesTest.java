@@ -55,7 +55,7 @@ final class ReadOutcomesTest {
     }
 
     private WorkerReport take() {
-        return outcomes.take(Set.of(), Map.of(), Set.of(), TransferStatistics.NONE);
+        return outcomes.take(Set.of(), Map.of(), Set.of(), Set.of(), TransferStatistics.NONE);
     }
 
     private static ReadOrder order(String requestId, boolean awaited) {

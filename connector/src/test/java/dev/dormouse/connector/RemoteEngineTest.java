@@ -95,7 +95,14 @@ final class RemoteEngineTest {
     @Test
     void whatIsPendingIsToldWithHowLongItHasBeen() {
         engine.waiting.add(waiting("d1"));
-        engine.handshake = new Handshake(ADDRESS, NOW, NOW, List.of(), new CompletableFuture<>());
+        engine.handshake =
+                new Handshake(
+                        ADDRESS,
+                        NOW,
+                        NOW,
+                        List.of(),
+                        new OpenClaims(List.of()),
+                        new CompletableFuture<>());
         assertThat(engine.describe(NOW + TimeUnit.SECONDS.toNanos(3)))
                 .satisfiesExactly(
                         first -> assertThat(first).contains("handshake").endsWith("for PT3S"),

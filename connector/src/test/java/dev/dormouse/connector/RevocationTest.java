@@ -75,7 +75,7 @@ final class RevocationTest {
         SideChannel.Answer _ = ask(d.address(), other.encode());
         world.tick();
         world.tick();
-        assertThat(Revocation.reply(ask(d.address(), other.encode()).body()).done()).isTrue();
+        assertThat(DemandReply.decode(ask(d.address(), other.encode()).body()).done()).isTrue();
         world.handshakes().setStuck(false);
         world.settle();
         assertThat(d.received()).containsExactly("d1");
@@ -301,14 +301,14 @@ final class RevocationTest {
 
     @Test
     void revocationsAreRememberedUpToALimitAndNeverForgottenBeforeTheyAreDone() {
-        RevocationInbox inbox = new RevocationInbox();
-        for (int i = 0; i < RevocationInbox.MAX_REMEMBERED; i++) {
+        DemandInbox<Revocation> inbox = new DemandInbox<>();
+        for (int i = 0; i < DemandInbox.MAX_REMEMBERED; i++) {
             assertThat(inbox.isDone(new Revocation("P", "i", 1, i))).isFalse();
         }
-        Revocation tooMany = new Revocation("P", "i", 1, RevocationInbox.MAX_REMEMBERED);
+        Revocation tooMany = new Revocation("P", "i", 1, DemandInbox.MAX_REMEMBERED);
         assertThat(inbox.isDone(tooMany)).isFalse();
         List<Revocation> taken = inbox.take();
-        assertThat(taken).hasSize(RevocationInbox.MAX_REMEMBERED).doesNotContain(tooMany);
+        assertThat(taken).hasSize(DemandInbox.MAX_REMEMBERED).doesNotContain(tooMany);
         assertThat(inbox.take()).as("given out once").isEmpty();
         inbox.done(Set.of(taken.getFirst().id(), tooMany.id()));
         assertThat(inbox.isDone(taken.getFirst())).isTrue();
@@ -339,7 +339,7 @@ final class RevocationTest {
         Revocation claim = new Revocation("P", instanceId, epoch, 7);
         boolean done = false;
         for (int i = 0; i < 10 && !done; i++) {
-            Revocation.Reply reply = Revocation.reply(ask(d.address(), claim.encode()).body());
+            DemandReply reply = DemandReply.decode(ask(d.address(), claim.encode()).body());
             assertThat(reply.instanceId()).isEqualTo(d.config().instanceId());
             done = reply.done();
             world.tick();

@@ -95,7 +95,8 @@ final class RevokerTest {
             @Override
             public SideChannel.Answer ask(byte[] question) {
                 assertThat(Revocation.decode(question)).isEqualTo(REVOCATION);
-                return new SideChannel.Answer(Revocation.answer("D", "di", done), new byte[0]);
+                return new SideChannel.Answer(
+                        new DemandReply("D", "di", done).encode(), new byte[0]);
             }
 
             @Override

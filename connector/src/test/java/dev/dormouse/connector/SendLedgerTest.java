@@ -54,8 +54,7 @@ final class SendLedgerTest {
 
     private void take(Set<String> inBatch, Set<String> notProcessed, Map<String, Double> leases) {
         ledger.take(
-                new ConnectorStep(
-                        List.of(), inBatch, notProcessed, leases, List.of(), SCHEDULER_CLOCK),
+                Steps.of(List.of(), inBatch, notProcessed, leases, List.of(), SCHEDULER_CLOCK),
                 nanos(RANK_CLOCK),
                 finished,
                 _ -> false);

@@ -255,7 +255,8 @@ final class SideChannelHostileTest {
             List<RankId> ranks,
             List<HoldQuestion> claims,
             Duration limit) {
-        return new HandshakeClient(client, System::nanoTime).ask(peer, ranks, claims, null, limit);
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(peer, ranks, new OpenClaims(claims), null, limit);
     }
 
     private SideChannelAddress address() {

@@ -339,7 +339,7 @@ final class SideChannelTest {
 
     @Test
     void damagedHoldAnswersAreRefused() {
-        byte[] good = HoldAnswer.encode(3, 5, "i");
+        byte[] good = HoldAnswer.encode(3, false, 5, "i");
         Seeded.forAll(
                 300,
                 random -> {
@@ -361,7 +361,7 @@ final class SideChannelTest {
         assertThat(desk.anonymousReaders()).isEqualTo(1);
         HandshakeAnswers _ =
                 new HandshakeClient(client, System::nanoTime)
-                        .ask(address, List.of(RANK), List.of(), READER, LIMIT);
+                        .ask(address, List.of(RANK), new OpenClaims(List.of()), READER, LIMIT);
         assertThat(desk.readers()).containsExactly(READER);
         assertThat(desk.anonymousReaders()).isEqualTo(1);
     }
@@ -371,7 +371,14 @@ final class SideChannelTest {
         desk.serve(EPOCH + 1, Map.of(RANK, PAYLOAD)); // which says that it is of EPOCH
         HandshakeClient asking = new HandshakeClient(client, System::nanoTime);
         assertThatExceptionOfType(ConnectorException.class)
-                .isThrownBy(() -> asking.ask(address, List.of(RANK), List.of(), READER, LIMIT))
+                .isThrownBy(
+                        () ->
+                                asking.ask(
+                                        address,
+                                        List.of(RANK),
+                                        new OpenClaims(List.of()),
+                                        READER,
+                                        LIMIT))
                 .withMessageContaining("published anew");
         assertThat(desk.readers()).isEmpty();
     }
@@ -383,13 +390,13 @@ final class SideChannelTest {
         assertThat(desk.revocations().take()).containsExactly(revocation);
         assertThat(revoke(revocation).done()).isFalse();
         desk.revocations().done(Set.of(revocation.id()));
-        assertThat(revoke(revocation)).isEqualTo(new Revocation.Reply("P", "i", true));
+        assertThat(revoke(revocation)).isEqualTo(new DemandReply("P", "i", true));
         assertThat(revoke(new Revocation("P", "pi", 5, 100)).done()).isFalse();
     }
 
-    private Revocation.Reply revoke(Revocation revocation) throws IOException {
+    private DemandReply revoke(Revocation revocation) throws IOException {
         try (SideChannel.Conversation conversation = client.dial(address, LIMIT)) {
-            return Revocation.reply(conversation.ask(revocation.encode()).body());
+            return DemandReply.decode(conversation.ask(revocation.encode()).body());
         }
     }
 
@@ -399,7 +406,7 @@ final class SideChannelTest {
             new Subscription(READER, 7).encode(),
             Subscription.answer(true),
             new Revocation("P", "pi", 7, 1).encode(),
-            Revocation.answer("P", "i", true)
+            new DemandReply("P", "i", true).encode()
         };
         Seeded.forAll(
                 1_000,
@@ -416,7 +423,7 @@ final class SideChannelTest {
                             case 0 -> Subscription.decode(bytes);
                             case 1 -> Subscription.isAccepted(bytes);
                             case 2 -> Revocation.decode(bytes);
-                            default -> Revocation.reply(bytes);
+                            default -> DemandReply.decode(bytes);
                         }
                     } catch (WireException e) {
                         assertThat(e).hasMessageStartingWith("decode ");
@@ -442,7 +449,8 @@ final class SideChannelTest {
         }
         assertThatExceptionOfType(WireException.class)
                 .isThrownBy(() -> HoldAnswer.decode(PAYLOAD, 0));
-        assertThatExceptionOfType(WireException.class).isThrownBy(() -> Revocation.reply(PAYLOAD));
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> DemandReply.decode(PAYLOAD));
         assertThat(Subscription.isAccepted(PAYLOAD)).isFalse();
     }
 
@@ -497,7 +505,8 @@ final class SideChannelTest {
             List<RankId> ranks,
             List<HoldQuestion> claims,
             Duration limit) {
-        return new HandshakeClient(client, System::nanoTime).ask(peer, ranks, claims, null, limit);
+        return new HandshakeClient(client, System::nanoTime)
+                .ask(peer, ranks, new OpenClaims(claims), null, limit);
     }
 
     private List<byte[]> ask(List<byte[]> message) throws IOException {

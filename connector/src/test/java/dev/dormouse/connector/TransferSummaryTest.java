@@ -17,21 +17,22 @@ final class TransferSummaryTest {
                                 new TransferSample(0.004, 0.0005, 3 << 20, 31),
                                 new TransferSample(0.0061234, 0.0007, 2 << 20, 30)),
                         1,
+                        10,
                         2,
                         3,
-                        9,
-                        9,
-                        9,
+                        99,
+                        99,
+                        99,
                         4,
-                        9,
+                        99,
                         5,
-                        9);
+                        99);
         assertThat(TransferSummary.of(interval))
                 .hasToString(
                         "KV Transfer metrics: Num successful transfers=3, Avg xfer time (ms)=6.708,"
                                 + " P90 xfer time (ms)=9.225, Avg post time (ms)=0.733, P90 post time (ms)=0.94,"
                                 + " Avg MB per transfer=2.0, Throughput (MB/s)=298.16, Avg number of descriptors=30.3,"
-                                + " Num failed transfers=6, Num KV expired reqs=4, Num notifs after expiry=5");
+                                + " Num failed transfers=16, Num KV expired reqs=14, Num notifs after expiry=5");
     }
 
     @Test

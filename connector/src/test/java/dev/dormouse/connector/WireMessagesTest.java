@@ -14,21 +14,25 @@ import org.junit.jupiter.api.Test;
 final class WireMessagesTest {
     private static final byte[] PAYLOAD = new HandshakePayload("h", new byte[8], 3, "i").encode();
     private static final byte[] REVOCATION = new Revocation("P", "pi", 3, 7).encode();
-    private static final byte[] REVOKED = Revocation.answer("D", "di", true);
+    private static final byte[] REVOKED = new DemandReply("D", "di", true).encode();
     private static final byte[] SUBSCRIPTION =
             new Subscription(
                             new Subscription.Reader(
                                     "D", "di", new SideChannelAddress("127.0.0.1", 5600)),
                             3)
                     .encode();
+    private static final PushCancel TAKEN_BACK =
+            new PushCancel(new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7));
+    private static final byte[] CANCEL = TAKEN_BACK.encode();
     private static final byte[] SUBSCRIBED = Subscription.answer(true);
-    private static final byte[] HOLD = HoldAnswer.encode(3, 4, "pi");
+    private static final byte[] HOLD = HoldAnswer.encode(3, false, 4, "pi");
 
     @Test
     void bytesBehindAMessageRefuseIt() {
         assertExact(PAYLOAD, HandshakePayload::decode);
         assertExact(REVOCATION, Revocation::decode);
-        assertExact(REVOKED, Revocation::reply);
+        assertExact(REVOKED, DemandReply::decode);
+        assertExact(CANCEL, PushCancel::decode);
         assertExact(SUBSCRIPTION, Subscription::decode);
         assertExact(SUBSCRIBED, Subscription::isAccepted);
         assertExact(HOLD, bytes -> HoldAnswer.decode(bytes, 0));
@@ -50,8 +54,11 @@ final class WireMessagesTest {
         assertThat(HandshakePayload.decode(withUnknownKey(PAYLOAD, 0)).instanceId()).isEqualTo("i");
         assertThat(Revocation.decode(questionWithUnknownKey("dormouse_revoke", REVOCATION)))
                 .isEqualTo(new Revocation("P", "pi", 3, 7));
-        assertThat(Revocation.reply(withUnknownKey(REVOKED, 0)))
-                .isEqualTo(new Revocation.Reply("D", "di", true));
+        assertThat(PushCancel.decode(CANCEL)).isEqualTo(TAKEN_BACK);
+        assertThat(PushCancel.decode(questionWithUnknownKey("dormouse_push_cancel", CANCEL)))
+                .isEqualTo(TAKEN_BACK);
+        assertThat(DemandReply.decode(withUnknownKey(REVOKED, 0)))
+                .isEqualTo(new DemandReply("D", "di", true));
         assertThat(
                         Objects.requireNonNull(
                                 Subscription.decode(
@@ -60,16 +67,56 @@ final class WireMessagesTest {
                 .isEqualTo(Subscription.decode(SUBSCRIPTION));
         assertThat(Subscription.isAccepted(withUnknownKey(SUBSCRIBED, 0))).isTrue();
         assertThat(HoldAnswer.decode(withUnknownKey(HOLD, 0), 5))
-                .isEqualTo(new HoldAnswer(true, 3_000_000_005L, 4, "pi"));
+                .isEqualTo(new HoldAnswer(true, false, 3_000_000_005L, 4, "pi"));
+    }
+
+    @Test
+    void aCancellationThatLacksAKeyIsNone() {
+        for (WireWriter body :
+                List.of(
+                        new WireWriter().array(1).string("request_id"),
+                        new WireWriter().map(1).string("request_id").integer(1),
+                        new WireWriter().map(1).string("request_id").string("d1"),
+                        new WireWriter().map(0))) {
+            byte[] question = OwnQuestion.encode("dormouse_push_cancel", body.bytes());
+            assertThatExceptionOfType(WireException.class)
+                    .isThrownBy(() -> PushCancel.decode(question));
+        }
+    }
+
+    /** A word about the first must not count for the second. */
+    @Test
+    void registrationsOfOneRequestAreTakenBackOneByOne() {
+        PushCancel first = new PushCancel(waitingUntil(3));
+        assertThat(PushCancel.decode(first.encode()))
+                .extracting(PushCancel::id)
+                .isEqualTo(first.id());
+        assertThat(new PushCancel(waitingUntil(4)).id()).isNotEqualTo(first.id());
+    }
+
+    private static RemoteSource waitingUntil(double seconds) {
+        return new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7, new RemoteLease(seconds, 480));
+    }
+
+    @Test
+    void aProcessHasEndedWhenItSaysSoOrAnotherOfItsEngineAnswers() {
+        assertThat(new DemandReply("P", "pi", true).ends("P", "pi")).isTrue();
+        assertThat(new DemandReply("P", "pi", false).ends("P", "pi")).isFalse();
+        assertThat(new DemandReply("P", "next", false).ends("P", "pi")).isTrue();
+        assertThat(new DemandReply("Q", "qi", true).ends("P", "pi")).isFalse();
     }
 
     @Test
     void aHoldOfNoTimeIsAHoldAndALessThanNoTimeIsNone() {
-        assertThat(HoldAnswer.decode(HoldAnswer.encode(0, 4, "pi"), 5).held()).isTrue();
-        assertThat(HoldAnswer.decode(HoldAnswer.encode(-1, 4, "pi"), 5).held()).isFalse();
+        assertThat(HoldAnswer.decode(HoldAnswer.encode(0, false, 4, "pi"), 5).held()).isTrue();
+        assertThat(HoldAnswer.decode(HoldAnswer.encode(-1, false, 4, "pi"), 5).held()).isFalse();
         RegistrationIdentity loaded = new RegistrationIdentity("pi", 4, 4);
-        HoldAnswer elsewhere = HoldAnswer.decode(HoldAnswer.encode(3, 5, "pi"), 5);
+        HoldAnswer elsewhere = HoldAnswer.decode(HoldAnswer.encode(3, false, 5, "pi"), 5);
         assertThat(HoldAnswer.isConfirmed(elsewhere, loaded)).isFalse();
+        assertThat(elsewhere.promises(loaded)).isFalse();
+        HoldAnswer coming = HoldAnswer.decode(HoldAnswer.encode(-1, true, 4, "pi"), 5);
+        assertThat(coming.promises(loaded)).isTrue();
+        assertThat(coming.confirms(loaded)).isFalse();
         assertThat(HoldAnswer.isConfirmed(null, loaded)).isFalse();
         assertThat(HoldAnswer.isConfirmed(HoldAnswer.decode(HOLD, 5), loaded)).isTrue();
     }

@@ -2,14 +2,18 @@ package dev.dormouse.engine;
 
 import dev.dormouse.connector.TransferStatistics;
 import java.util.List;
+import java.util.Map;
 
 /**
- * Figures since the engine's start, and gauges of now. Histogram samples are handed out once.
+ * Figures since the engine's start, and gauges of now. Whoever asks gets all of them.
  *
  * @param running sequences being computed
  * @param waiting sequences waiting to be scheduled
- * @param waitingForRemoteKv sequences whose prompt is being read from another engine
+ * @param waitingForRemoteKv sequences whose prompt another engine holds and is being read, or
+ *     pushed, from there; not among those that are waiting
  * @param heldForRemote ended sequences whose blocks are held for a reader
+ * @param kvBlocksHeld their blocks; one that several have counts once
+ * @param kvBlocksQuarantined blocks that nobody uses since a read that failed may still write them
  * @param kvBlocks blocks of the KV cache
  * @param kvBlocksFree blocks that are free or only cached
  * @param promptTokens prompt tokens of requests, in all
@@ -23,14 +27,17 @@ import java.util.List;
  * @param prefixCacheHits of them, found
  * @param registrationEpoch the connector's epoch
  * @param transfers the connector's figures since the start, without samples
- * @param samples samples since the last call, for histograms
- * @param transitions transitions since the last call
+ * @param transferSizes what successful transfers were like
+ * @param transitionSeconds how long transitions took that changed something, by {@linkplain
+ *     #TRANSITIONS operation}
  */
 public record EngineStatistics(
         int running,
         int waiting,
         int waitingForRemoteKv,
         int heldForRemote,
+        int kvBlocksHeld,
+        int kvBlocksQuarantined,
         int kvBlocks,
         int kvBlocksFree,
         long promptTokens,
@@ -42,13 +49,25 @@ public record EngineStatistics(
         long prefixCacheHits,
         long registrationEpoch,
         TransferStatistics transfers,
-        List<TransferStatistics.TransferSample> samples,
-        List<TransitionSample> transitions) {
+        Transfers transferSizes,
+        Map<String, Histogram> transitionSeconds) {
+    /** The operations that are measured, as vLLM names them. */
+    public static final List<String> TRANSITIONS =
+            List.of("sleep", "release_kv_cache_memory", "wake");
+
     /**
-     * One transition's duration.
+     * What successful transfers were like, one by one.
      *
-     * @param operation {@code sleep}, {@code release_kv_cache_memory} or {@code wake}
-     * @param seconds how long it took
+     * @param seconds from post to completion
+     * @param postSeconds to post
+     * @param bytes bytes moved
+     * @param descriptors descriptors after merging neighbours
      */
-    public record TransitionSample(String operation, double seconds) {}
+    public record Transfers(
+            Histogram seconds, Histogram postSeconds, Histogram bytes, Histogram descriptors) {}
+
+    /** Copies the map. */
+    public EngineStatistics {
+        transitionSeconds = Map.copyOf(transitionSeconds);
+    }
 }

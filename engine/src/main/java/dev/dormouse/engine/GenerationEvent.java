@@ -7,6 +7,13 @@ import org.jspecify.annotations.Nullable;
 /** What becomes of a request. */
 public sealed interface GenerationEvent {
     /**
+     * The prompt's log probabilities, once, before the first output, if they were asked for.
+     *
+     * @param tokens one entry per prompt token but the first, which nothing predicts
+     */
+    record Prompt(List<PromptToken> tokens) implements GenerationEvent {}
+
+    /**
      * New output.
      *
      * @param text text that became complete; may be empty while a character or a possible stop
@@ -61,6 +68,14 @@ public sealed interface GenerationEvent {
      * @param top the most likely tokens, most likely first
      */
     record TokenLogprobs(int tokenId, float logprob, List<Candidate> top) {}
+
+    /**
+     * A prompt token's log probability and those of its rivals.
+     *
+     * @param logprobs of the token behind all tokens before it
+     * @param rank how many tokens are at least as likely, itself included
+     */
+    record PromptToken(TokenLogprobs logprobs, int rank) {}
 
     /**
      * A likely token.

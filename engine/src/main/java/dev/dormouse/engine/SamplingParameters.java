@@ -17,10 +17,14 @@ import org.jspecify.annotations.Nullable;
  * @param frequencyPenalty subtracted per occurrence from tokens of the output
  * @param maxTokens output tokens at most
  * @param minTokens no end or stop token before this many
- * @param stop strings that end the sequence; not part of the text
+ * @param stop strings that end the sequence
  * @param stopTokenIds tokens that end the sequence
  * @param ignoreEos go on after an end token
  * @param logprobs how many likely tokens to report per output token; null for none
+ * @param promptLogprobs how many likely tokens to report per prompt token; null for none
+ * @param tokenRules which tokens may be chosen, and which are preferred
+ * @param includeStop whether the text ends with the stop string or token that was met
+ * @param skipSpecialTokens whether control tokens give no text
  */
 public record SamplingParameters(
         double temperature,
@@ -36,7 +40,14 @@ public record SamplingParameters(
         List<String> stop,
         Set<Integer> stopTokenIds,
         boolean ignoreEos,
-        @Nullable Integer logprobs) {
+        @Nullable Integer logprobs,
+        @Nullable Integer promptLogprobs,
+        TokenRules tokenRules,
+        boolean includeStop,
+        boolean skipSpecialTokens) {
+    /** Likely tokens that may be asked for; as in vLLM and in OpenAI's API. */
+    private static final int MAX_LOGPROBS = 20;
+
     /** A value that is out of its range. */
     public static final class OutOfRangeException extends IllegalArgumentException {
         private static final long serialVersionUID = 1L;
@@ -91,14 +102,48 @@ public record SamplingParameters(
                 "min_tokens",
                 minTokens,
                 "between 0 and max_tokens");
-        require(
-                logprobs == null || (logprobs >= 0 && logprobs <= 20),
-                "logprobs",
-                logprobs,
-                "between 0 and 20");
+        requireLogprobs("logprobs", logprobs);
+        requireLogprobs("prompt_logprobs", promptLogprobs);
         for (String s : stop) {
             require(!s.isEmpty(), "stop", "\"\"", "not empty");
         }
+    }
+
+    /** With all tokens allowed, and nothing reported of the prompt. */
+    public SamplingParameters(
+            double temperature,
+            int topK,
+            double topP,
+            double minP,
+            @Nullable Long seed,
+            double repetitionPenalty,
+            double presencePenalty,
+            double frequencyPenalty,
+            int maxTokens,
+            int minTokens,
+            List<String> stop,
+            Set<Integer> stopTokenIds,
+            boolean ignoreEos,
+            @Nullable Integer logprobs) {
+        this(
+                temperature,
+                topK,
+                topP,
+                minP,
+                seed,
+                repetitionPenalty,
+                presencePenalty,
+                frequencyPenalty,
+                maxTokens,
+                minTokens,
+                stop,
+                stopTokenIds,
+                ignoreEos,
+                logprobs,
+                null,
+                TokenRules.NONE,
+                false,
+                true);
     }
 
     /** Greedy decoding of {@code maxTokens} tokens. */
@@ -123,7 +168,19 @@ public record SamplingParameters(
                 stop,
                 stopTokenIds,
                 ignoreEos,
-                logprobs);
+                logprobs,
+                promptLogprobs,
+                tokenRules,
+                includeStop,
+                skipSpecialTokens);
+    }
+
+    private static void requireLogprobs(String field, @Nullable Integer count) {
+        require(
+                count == null || (count >= 0 && count <= MAX_LOGPROBS),
+                field,
+                count,
+                "between 0 and " + MAX_LOGPROBS);
     }
 
     private static void require(boolean holds, String field, @Nullable Object value, String range) {

@@ -1,100 +1,132 @@
 package dev.dormouse.model;
 
-import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
-
 import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.gguf.GgufMetadata;
+import dev.dormouse.model.gguf.TensorInfo;
+import dev.dormouse.model.gguf.TensorType;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.LongStream;
 
-/** Reads the extents of a Llama model from a file's metadata, under llama.cpp's keys. */
+/** Reads the extents of a model from a GGUF file's metadata, under llama.cpp's keys. */
 final class LlamaConfig {
-    private static final String ARCHITECTURE = "llama";
+    /** The tensor in which llama.cpp's converter writes how Llama 3 scales its frequencies. */
+    static final String ROPE_DIVISORS = "rope_freqs.weight";
+
+    private static final Set<String> ARCHITECTURES = Set.of("llama", "qwen2", "qwen3");
     private static final double DEFAULT_ROPE_BASE = 10_000;
+    private static final ValueLayout.OfFloat FLOAT =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
-    private LlamaConfig() {}
+    private final GgufFile file;
+    private final GgufMetadata metadata;
+    private final String architecture;
 
-    static ModelConfig read(GgufFile file) {
-        GgufMetadata metadata = file.metadata();
-        String architecture = metadata.string("general.architecture");
-        if (!architecture.equals(ARCHITECTURE)) {
-            throw refused(file, "architecture '" + architecture + "'", ARCHITECTURE);
-        }
-        int heads = metadata.positiveInt("llama.attention.head_count");
-        int width = metadata.positiveInt("llama.embedding_length");
-        int headDimension = optional(metadata, "llama.attention.key_length", width / heads);
-        ModelConfig config =
-                new ModelConfig(
-                        metadata.findString("general.name").orElse(file.path().toString()),
-                        architecture,
-                        vocabularySize(file),
-                        width,
-                        metadata.positiveInt("llama.block_count"),
-                        heads,
-                        optional(metadata, "llama.attention.head_count_kv", heads),
-                        headDimension,
-                        metadata.positiveInt("llama.feed_forward_length"),
-                        metadata.positiveInt("llama.context_length"),
-                        optional(metadata, "llama.rope.dimension_count", headDimension),
-                        (float) metadata.findReal("llama.rope.freq_base").orElse(DEFAULT_ROPE_BASE),
-                        (float) metadata.real("llama.attention.layer_norm_rms_epsilon"));
-        check(file, config);
-        return config;
+    private LlamaConfig(GgufFile file) {
+        this.file = file;
+        metadata = file.metadata();
+        architecture = metadata.string("general.architecture");
     }
 
-    private static int vocabularySize(GgufFile file) {
+    static ModelConfig read(GgufFile file) {
+        return new LlamaConfig(file).read();
+    }
+
+    private ModelConfig read() {
+        if (!ARCHITECTURES.contains(architecture)) {
+            throw refused(
+                    "architecture '" + architecture + "'",
+                    "one of " + ARCHITECTURES.stream().sorted().toList());
+        }
+        int heads = metadata.positiveInt(key("attention.head_count"));
+        int width = metadata.positiveInt(key("embedding_length"));
+        int headDimension = optional("attention.key_length", width / heads);
+        int ropeDimensions = optional("rope.dimension_count", headDimension);
+        refuseUnknown(headDimension, ropeDimensions);
+        return new ModelConfig(
+                metadata.findString("general.name").orElse(file.path().toString()),
+                architecture,
+                vocabularySize(),
+                width,
+                metadata.positiveInt(key("block_count")),
+                heads,
+                optional("attention.head_count_kv", heads),
+                headDimension,
+                metadata.positiveInt(key("feed_forward_length")),
+                metadata.positiveInt(key("context_length")),
+                ropeDimensions,
+                (float) metadata.findReal(key("rope.freq_base")).orElse(DEFAULT_ROPE_BASE),
+                (float) metadata.real(key("attention.layer_norm_rms_epsilon")),
+                ropeDivisors(ropeDimensions));
+    }
+
+    private String key(String name) {
+        return architecture + "." + name;
+    }
+
+    private int optional(String name, int otherwise) {
+        String key = key(name);
+        return metadata.findInteger(key).isPresent() ? metadata.positiveInt(key) : otherwise;
+    }
+
+    private int vocabularySize() {
         long rows = file.tensor("token_embd.weight").rows();
         if (rows > Integer.MAX_VALUE) {
-            throw refused(file, "vocabulary of " + rows, "at most " + Integer.MAX_VALUE);
+            throw refused("vocabulary of " + rows, "at most " + Integer.MAX_VALUE);
         }
         return (int) rows;
     }
 
-    private static int optional(GgufMetadata metadata, String key, int otherwise) {
-        return metadata.findInteger(key).isPresent() ? metadata.positiveInt(key) : otherwise;
+    private List<Double> ropeDivisors(int ropeDimensions) {
+        Optional<TensorInfo> tensor = file.findTensor(ROPE_DIVISORS);
+        if (tensor.isEmpty()) {
+            return List.of();
+        }
+        List<Long> shape = List.of(ropeDimensions / 2L);
+        if (tensor.get().type() != TensorType.F32 || !tensor.get().shape().equals(shape)) {
+            throw refused(
+                    "tensor '%s' of %s %s"
+                            .formatted(ROPE_DIVISORS, tensor.get().type(), tensor.get().shape()),
+                    "F32 " + shape);
+        }
+        MemorySegment data = file.data(tensor.get());
+        List<Double> divisors =
+                LongStream.range(0, ropeDimensions / 2)
+                        .mapToObj(i -> (double) data.get(FLOAT, Float.BYTES * i))
+                        .toList();
+        for (double divisor : divisors) {
+            if (!(divisor > 0) || !Double.isFinite(divisor)) {
+                throw refused(divisor + " in '" + ROPE_DIVISORS + "'", "a positive number");
+            }
+        }
+        return divisors;
     }
 
-    private static void check(GgufFile file, ModelConfig config) {
-        if (config.heads() % config.kvHeads() != 0) {
+    private void refuseUnknown(int headDimension, int ropeDimensions) {
+        // Pairs of a Llama head lie side by side in a file, those of a Qwen head half of it apart.
+        if (!architecture.equals("llama") && ropeDimensions != headDimension) {
             throw refused(
-                    file,
-                    config.heads() + " heads with " + config.kvHeads() + " KV heads",
-                    "a multiple");
+                    ropeDimensions + " rotated dimensions", "the head dimension " + headDimension);
         }
-        requireBlocks(file, "head dimension", config.headDimension());
-        requireBlocks(file, "embedding length", config.embeddingLength());
-        requireBlocks(file, "feed-forward length", config.feedForwardLength());
-        int rope = config.ropeDimensions();
-        if (rope % 2 != 0 || rope > config.headDimension()) {
-            throw refused(
-                    file,
-                    rope + " rotated dimensions",
-                    "an even number up to the head dimension " + config.headDimension());
+        int valueLength = optional("attention.value_length", headDimension);
+        if (valueLength != headDimension) {
+            throw refused("value length " + valueLength, "key length " + headDimension);
         }
-        GgufMetadata metadata = file.metadata();
-        int valueLength =
-                optional(metadata, "llama.attention.value_length", config.headDimension());
-        if (valueLength != config.headDimension()) {
-            throw refused(
-                    file, "value length " + valueLength, "key length " + config.headDimension());
-        }
-        String scaling = metadata.findString("llama.rope.scaling.type").orElse("none");
+        String scaling = metadata.findString(key("rope.scaling.type")).orElse("none");
         if (!scaling.equals("none")) {
-            throw refused(file, "rope scaling '" + scaling + "'", "none");
+            throw refused("rope scaling '" + scaling + "'", "none");
         }
-        long experts = metadata.findInteger("llama.expert_count").orElse(0);
+        long experts = metadata.findInteger(key("expert_count")).orElse(0);
         if (experts != 0) {
-            throw refused(file, experts + " experts", "a dense model");
+            throw refused(experts + " experts", "a dense model");
         }
     }
 
-    private static void requireBlocks(GgufFile file, String what, int elements) {
-        if (elements == 0 || elements % BLOCK != 0) {
-            throw refused(file, what + " " + elements, "a positive multiple of " + BLOCK);
-        }
-    }
-
-    private static ModelException refused(GgufFile file, String found, String supported) {
-        return new ModelException(
-                "open model %s: it has %s, supported is %s"
-                        .formatted(file.path(), found, supported));
+    private ModelException refused(String found, String supported) {
+        return ModelConfig.refused(file.path(), found, supported);
     }
 }

@@ -33,6 +33,7 @@ final class LlamaForward {
     private final ComputeThreads threads;
     private final MatrixMultiply multiply;
     private final PagedAttention attention;
+    private final HeadAdjustment adjustment;
     private final RotaryEmbedding rotary;
     private final int queryWidth;
     private final int keyWidth;
@@ -81,7 +82,11 @@ final class LlamaForward {
         attention = new PagedAttention(kernels, threads, own);
         rotary =
                 new RotaryEmbedding(
-                        config.headDimension(), config.ropeDimensions(), config.ropeBase());
+                        config.headDimension(),
+                        config.ropeDimensions(),
+                        config.ropeBase(),
+                        config.ropeDivisors());
+        adjustment = new HeadAdjustment(own);
         queryWidth = own.heads() * own.headDimension();
         keyWidth = own.kvHeads() * own.headDimension();
         projectedWidth = queryWidth + 2 * keyWidth;
@@ -250,7 +255,7 @@ final class LlamaForward {
         }
     }
 
-    /** Rotates queries and keys, and writes keys and values into the cache. */
+    /** Adjusts and rotates queries and keys, and writes keys and values into the cache. */
     private void cacheRows(int from, int to, int thread) {
         StepBatch step = Objects.requireNonNull(batch);
         PagedKv cache = kv();
@@ -259,6 +264,7 @@ final class LlamaForward {
         int head = config.headDimension();
         for (int row = from; row < to; row++) {
             int start = row * projectedWidth;
+            adjustment.apply(layouts.get(rank).layers().get(layer), weights(), projected, start);
             for (int h = 0; h < own.heads() + own.kvHeads(); h++) {
                 rotary.rotate(projected, start + h * head, row);
             }

@@ -2,6 +2,7 @@ package dev.dormouse.model;
 
 import dev.dormouse.model.kernel.PackedMatrix;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Where the forward pass finds its weights in a rank's weight region. All offsets are multiples of
@@ -23,17 +24,24 @@ record LlamaLayout(
         long lengthBytes) {
 
     /**
-     * The weights of a transformer layer; norms, vectors of floats, by their offset.
+     * The weights of a transformer layer; vectors of floats by their offset.
      *
      * @param queryKeyValue three matrices
+     * @param biases what is added to the outputs of all three, where the model has it
+     * @param headNorms norms of the queries' and the keys' heads, where the model has them
      * @param output the projection after attention
      * @param gateUp two matrices
      */
     record Layer(
             long attentionNorm,
             List<PackedMatrix> queryKeyValue,
+            Optional<Long> biases,
+            Optional<HeadNorms> headNorms,
             List<PackedMatrix> output,
             long feedForwardNorm,
             List<PackedMatrix> gateUp,
             List<PackedMatrix> down) {}
+
+    /** Where the norms start that each head of the queries, and of the keys, is scaled by. */
+    record HeadNorms(long query, long key) {}
 }

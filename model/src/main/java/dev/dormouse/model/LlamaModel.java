@@ -1,14 +1,17 @@
 package dev.dormouse.model;
 
+import dev.dormouse.model.folder.ModelFolder;
 import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.kernel.ComputeThreads;
 import dev.dormouse.model.kernel.Kernels;
+import dev.dormouse.model.kernel.RowOrder;
 import dev.dormouse.model.kernel.ScalarKernels;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
 /**
- * A model of the Llama architecture: RMS norm, rotary grouped-query attention, gated feed-forward.
+ * A model of the Llama architecture, RMS norm, rotary grouped-query attention, gated feed-forward,
+ * or of Qwen 2's, which adds biases, or Qwen 3's, which adds norms of heads.
  *
  * <p>A row's logits depend on the tokens before it and on nothing else, bit for bit: neither on the
  * other rows of its steps, nor on how its sequence was cut into chunks, nor on blocks, threads,
@@ -27,7 +30,7 @@ public final class LlamaModel implements LanguageModel {
 
     private LlamaModel(
             ModelConfig config,
-            GgufFile file,
+            TensorSource source,
             List<LlamaWeights> ranks,
             Kernels kernels,
             int count) {
@@ -35,7 +38,7 @@ public final class LlamaModel implements LanguageModel {
         this.kernels = kernels;
         ofRank = config.ofRank(ranks.size());
         layouts = ranks.stream().map(LlamaWeights::layout).toList();
-        loaders = ranks.stream().map(weights -> new WeightLoader(file, weights)).toList();
+        loaders = ranks.stream().map(weights -> new WeightLoader(source, weights)).toList();
         threads = new ComputeThreads(count);
         forward = new LlamaForward(config, ofRank, layouts, kernels, threads);
     }
@@ -51,7 +54,7 @@ public final class LlamaModel implements LanguageModel {
      *
      * @param threads that compute, the one that calls {@link #forward} among them
      * @param ranks tensor parallel ranks
-     * @throws ModelException if the file is not a plain Llama model
+     * @throws ModelException if the file holds no plain model of a supported architecture
      * @throws IllegalArgumentException if the model cannot be dealt to that many ranks
      */
     public static LlamaModel open(GgufFile file, int threads, int ranks) {
@@ -60,9 +63,38 @@ public final class LlamaModel implements LanguageModel {
 
     static LlamaModel open(GgufFile file, int threads, int ranks, Kernels kernels) {
         ModelConfig config = LlamaConfig.read(file);
+        // llama.cpp's converter reorders the rows of Llama models only.
+        RowOrder rotated =
+                config.architecture().equals("llama")
+                        ? RowOrder.splitHalves(config.headDimension())
+                        : RowOrder.AS_STORED;
+        return open(file, config, rotated, threads, ranks, kernels);
+    }
+
+    /**
+     * Opens the model in a folder. The folder stays the caller's, who keeps it open as long as
+     * weights may be loaded.
+     *
+     * @param threads that compute, the one that calls {@link #forward} among them
+     * @param ranks tensor parallel ranks
+     * @throws ModelException if the folder's tensors are not those of its configuration
+     * @throws IllegalArgumentException if the model cannot be dealt to that many ranks
+     */
+    public static LlamaModel open(ModelFolder folder, int threads, int ranks) {
+        return open(folder, folder.config(), RowOrder.AS_STORED, threads, ranks, Kernels.best());
+    }
+
+    private static LlamaModel open(
+            TensorSource source,
+            ModelConfig config,
+            RowOrder rotated,
+            int threads,
+            int ranks,
+            Kernels kernels) {
+        config.check(source.path());
         List<LlamaWeights> weights =
                 Shard.of(config, ranks).stream()
-                        .map(shard -> new LlamaWeights(file, shard))
+                        .map(shard -> new LlamaWeights(source, shard, rotated))
                         .toList();
         boolean scalar = kernels instanceof ScalarKernels;
         LOG.log(
@@ -74,7 +106,7 @@ public final class LlamaModel implements LanguageModel {
                 kernels.name(),
                 threads,
                 ranks);
-        return new LlamaModel(config, file, weights, kernels, threads);
+        return new LlamaModel(config, source, weights, kernels, threads);
     }
 
     @Override

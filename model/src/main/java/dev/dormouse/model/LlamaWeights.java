@@ -2,15 +2,14 @@ package dev.dormouse.model;
 
 import static dev.dormouse.model.kernel.PackedMatrix.BLOCK;
 
-import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.gguf.TensorInfo;
-import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.MatrixSource;
 import dev.dormouse.model.kernel.PackedMatrix;
 import dev.dormouse.model.kernel.RowOrder;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -20,8 +19,8 @@ import java.util.Set;
  * columns of its heads in the projection back; likewise for the feed-forward network. It has the
  * embedding and the head for its tokens. Norms, which are small, every rank has whole.
  *
- * <p>Norms are vectors of floats; everything else is a {@link PackedMatrix}. The order is that of
- * the forward pass.
+ * <p>Norms and biases are vectors of floats; everything else is a {@link PackedMatrix}. The order
+ * is that of the forward pass.
  */
 final class LlamaWeights {
     /** One tensor and its place in the region. */
@@ -32,28 +31,37 @@ final class LlamaWeights {
         record Matrix(TensorInfo tensor, MatrixSource source, PackedMatrix packed)
                 implements Part {}
 
-        /** A vector of floats, copied. */
-        record Norm(TensorInfo tensor, long offset) implements Part {}
+        /** {@code count} elements of a vector, widened to floats. */
+        record Vector(TensorInfo tensor, int first, int count, long offset) implements Part {}
     }
 
-    private final GgufFile file;
+    private final TensorSource source;
     private final Shard shard;
+    private final RowOrder rotated;
     private final List<Part> parts = new ArrayList<>();
     private final Set<String> used = new HashSet<>();
     private final LlamaLayout layout;
     private long lengthBytes;
 
-    LlamaWeights(GgufFile file, Shard shard) {
-        this.file = file;
+    /**
+     * Lays out a rank's weights.
+     *
+     * @param rotated how the source orders the rows of queries and keys
+     * @throws ModelException if a tensor is missing, of another shape, or not part of the model
+     */
+    LlamaWeights(TensorSource source, Shard shard, RowOrder rotated) {
+        this.source = source;
         this.shard = shard;
+        this.rotated = rotated;
+        ModelConfig config = shard.whole();
         PackedMatrix embedding = perToken("token_embd");
         List<LlamaLayout.Layer> layers = new ArrayList<>();
-        for (int i = 0; i < shard.whole().layers(); i++) {
+        for (int i = 0; i < config.layers(); i++) {
             layers.add(layer("blk." + i + "."));
         }
-        long outputNorm = norm("output_norm", shard.whole().embeddingLength());
+        long outputNorm = norm("output_norm", config.embeddingLength());
         PackedMatrix head =
-                file.findTensor("output.weight").isPresent() ? perToken("output") : embedding;
+                source.findTensor("output.weight").isPresent() ? perToken("output") : embedding;
         layout =
                 new LlamaLayout(
                         shard.firstToken(),
@@ -62,51 +70,73 @@ final class LlamaWeights {
                         outputNorm,
                         List.of(head),
                         lengthBytes);
-        for (TensorInfo tensor : file.tensors()) {
+        source.findTensor(LlamaConfig.ROPE_DIVISORS).ifPresent(tensor -> used.add(tensor.name()));
+        for (TensorInfo tensor : source.tensors()) {
             if (!used.contains(tensor.name())) {
                 throw new ModelException(
-                        "open model %s: tensor '%s' is not part of a plain Llama model"
-                                .formatted(file.path(), tensor.name()));
+                        "open model %s: tensor '%s' is not part of a plain %s model"
+                                .formatted(source.path(), tensor.name(), config.architecture()));
             }
         }
     }
 
+    /** What a rank has of a tensor's {@code all} rows or columns. */
+    private record Range(int first, int count, int all) {}
+
     private LlamaLayout.Layer layer(String prefix) {
-        int width = shard.whole().embeddingLength();
-        int head = shard.whole().headDimension();
-        Range queries = new Range(shard.firstHead() * head, shard.own().heads() * head);
-        Range keys = new Range(shard.firstKvHead() * head, shard.own().kvHeads() * head);
-        Range inner = new Range(shard.firstFeedForward(), shard.own().feedForwardLength());
-        int allQueries = shard.whole().heads() * head;
-        int allKeys = shard.whole().kvHeads() * head;
-        int allInner = shard.whole().feedForwardLength();
-        RowOrder rotated = RowOrder.splitHalves(head);
+        ModelConfig whole = shard.whole();
+        ModelConfig own = shard.own();
+        int width = whole.embeddingLength();
+        int head = whole.headDimension();
+        Range queries =
+                new Range(shard.firstHead() * head, own.heads() * head, whole.heads() * head);
+        Range keys =
+                new Range(shard.firstKvHead() * head, own.kvHeads() * head, whole.kvHeads() * head);
+        Range inner =
+                new Range(
+                        shard.firstFeedForward(),
+                        own.feedForwardLength(),
+                        whole.feedForwardLength());
         return new LlamaLayout.Layer(
                 norm(prefix + "attn_norm", width),
                 List.of(
-                        rows(prefix + "attn_q", rotated, queries, allQueries, width),
-                        rows(prefix + "attn_k", rotated, keys, allKeys, width),
-                        rows(prefix + "attn_v", RowOrder.AS_STORED, keys, allKeys, width)),
-                List.of(columns(prefix + "attn_output", width, queries, allQueries)),
+                        rows(prefix + "attn_q", rotated, queries, width),
+                        rows(prefix + "attn_k", rotated, keys, width),
+                        rows(prefix + "attn_v", RowOrder.AS_STORED, keys, width)),
+                whole.architecture().equals("qwen2")
+                        ? Optional.of(biases(prefix, queries, keys))
+                        : Optional.empty(),
+                whole.architecture().equals("qwen3")
+                        ? Optional.of(headNorms(prefix, head))
+                        : Optional.empty(),
+                List.of(columns(prefix + "attn_output", width, queries)),
                 norm(prefix + "ffn_norm", width),
                 List.of(
-                        rows(prefix + "ffn_gate", RowOrder.AS_STORED, inner, allInner, width),
-                        rows(prefix + "ffn_up", RowOrder.AS_STORED, inner, allInner, width)),
-                List.of(columns(prefix + "ffn_down", width, inner, allInner)));
+                        rows(prefix + "ffn_gate", RowOrder.AS_STORED, inner, width),
+                        rows(prefix + "ffn_up", RowOrder.AS_STORED, inner, width)),
+                List.of(columns(prefix + "ffn_down", width, inner)));
     }
 
-    /** What a rank has of a tensor's rows or columns. */
-    private record Range(int first, int count) {}
+    private long biases(String prefix, Range queries, Range keys) {
+        long offset = vector(prefix + "attn_q.bias", queries);
+        var _ = vector(prefix + "attn_k.bias", keys);
+        var _ = vector(prefix + "attn_v.bias", keys);
+        return offset;
+    }
+
+    private LlamaLayout.HeadNorms headNorms(String prefix, int head) {
+        return new LlamaLayout.HeadNorms(
+                norm(prefix + "attn_q_norm", head), norm(prefix + "attn_k_norm", head));
+    }
 
     private PackedMatrix perToken(String name) {
-        Range tokens = new Range(shard.firstToken(), shard.tokens());
         ModelConfig whole = shard.whole();
-        return rows(
-                name, RowOrder.AS_STORED, tokens, whole.vocabularySize(), whole.embeddingLength());
+        Range tokens = new Range(shard.firstToken(), shard.tokens(), whole.vocabularySize());
+        return rows(name, RowOrder.AS_STORED, tokens, whole.embeddingLength());
     }
 
-    private PackedMatrix rows(String name, RowOrder order, Range outputs, int all, int inputs) {
-        TensorInfo tensor = tensor(name, List.of((long) inputs, (long) all));
+    private PackedMatrix rows(String name, RowOrder order, Range outputs, int inputs) {
+        TensorInfo tensor = tensor(name + ".weight", List.of((long) inputs, (long) outputs.all()));
         PackedMatrix matrix = place(tensor, outputs.count(), inputs);
         parts.add(
                 new Part.Matrix(
@@ -114,12 +144,12 @@ final class LlamaWeights {
         return matrix;
     }
 
-    private PackedMatrix columns(String name, int outputs, Range inputs, int all) {
-        TensorInfo tensor = tensor(name, List.of((long) all, (long) outputs));
+    private PackedMatrix columns(String name, int outputs, Range inputs) {
+        TensorInfo tensor = tensor(name + ".weight", List.of((long) inputs.all(), (long) outputs));
         PackedMatrix matrix = place(tensor, outputs, inputs.count());
-        MatrixSource source =
-                new MatrixSource(RowOrder.AS_STORED, inputs.first() / BLOCK, all / BLOCK);
-        parts.add(new Part.Matrix(tensor, source, matrix));
+        MatrixSource columns =
+                new MatrixSource(RowOrder.AS_STORED, inputs.first() / BLOCK, inputs.all() / BLOCK);
+        parts.add(new Part.Matrix(tensor, columns, matrix));
         return matrix;
     }
 
@@ -130,24 +160,28 @@ final class LlamaWeights {
     }
 
     private long norm(String name, int elements) {
-        TensorInfo tensor = tensor(name, List.of((long) elements));
-        if (tensor.type() != TensorType.F32) {
+        return vector(name + ".weight", new Range(0, elements, elements));
+    }
+
+    private long vector(String name, Range elements) {
+        TensorInfo tensor = tensor(name, List.of((long) elements.all()));
+        if (tensor.type().blockElements() != 1) {
             throw new ModelException(
-                    "open model %s: tensor '%s' has type %s, must be F32"
-                            .formatted(file.path(), tensor.name(), tensor.type()));
+                    "open model %s: tensor '%s' has type %s, must be F32, F16 or BF16"
+                            .formatted(source.path(), tensor.name(), tensor.type()));
         }
         long offset = lengthBytes;
-        parts.add(new Part.Norm(tensor, offset));
-        lengthBytes += (long) elements * Float.BYTES;
+        parts.add(new Part.Vector(tensor, elements.first(), elements.count(), offset));
+        lengthBytes += (long) elements.count() * Float.BYTES;
         return offset;
     }
 
     private TensorInfo tensor(String name, List<Long> shape) {
-        TensorInfo tensor = file.tensor(name + ".weight");
+        TensorInfo tensor = source.tensor(name);
         if (!tensor.shape().equals(shape)) {
             throw new ModelException(
                     "open model %s: tensor '%s' has shape %s, must be %s"
-                            .formatted(file.path(), tensor.name(), tensor.shape(), shape));
+                            .formatted(source.path(), tensor.name(), tensor.shape(), shape));
         }
         used.add(tensor.name());
         return tensor;

@@ -98,7 +98,7 @@ final class Miniature {
             }
             List<LlamaLayout.Layer> layers = new ArrayList<>();
             distinct.values().forEach(layer -> layers.add(layer(layer)));
-            long outputNorm = norm();
+            long outputNorm = vector(WIDTH);
             List<PackedMatrix> head =
                     from.head().getFirst().equals(from.embedding())
                             ? List.of(embedding)
@@ -122,7 +122,8 @@ final class Miniature {
                     BLOCKS * BLOCK_TOKENS,
                     real.ropeDimensions(),
                     real.ropeBase(),
-                    real.rmsEpsilon());
+                    real.rmsEpsilon(),
+                    real.ropeDivisors());
         }
 
         private static List<Object> formats(LlamaLayout.Layer layer) {
@@ -136,13 +137,16 @@ final class Miniature {
 
         private LlamaLayout.Layer layer(LlamaLayout.Layer from) {
             return new LlamaLayout.Layer(
-                    norm(),
+                    vector(WIDTH),
                     List.of(
                             matrix(from.queryKeyValue().get(0), queries, WIDTH),
                             matrix(from.queryKeyValue().get(1), keys, WIDTH),
                             matrix(from.queryKeyValue().get(2), keys, WIDTH)),
+                    from.biases().map(biases -> vector(queries + 2 * keys)),
+                    from.headNorms()
+                            .map(norms -> new LlamaLayout.HeadNorms(vector(keys), vector(keys))),
                     List.of(matrix(from.output().getFirst(), WIDTH, queries)),
-                    norm(),
+                    vector(WIDTH),
                     List.of(
                             matrix(from.gateUp().get(0), WIDTH, WIDTH),
                             matrix(from.gateUp().get(1), WIDTH, WIDTH)),
@@ -155,9 +159,9 @@ final class Miniature {
             return matrix;
         }
 
-        private long norm() {
+        private long vector(int elements) {
             long offset = end;
-            end += (long) WIDTH * Float.BYTES;
+            end += (long) elements * Float.BYTES;
             return offset;
         }
     }

@@ -1,5 +1,7 @@
 package dev.dormouse.model;
 
+import java.util.List;
+
 /**
  * Rotates pairs of elements, one of each half of a head, by angles that grow with the position.
  *
@@ -15,12 +17,14 @@ final class RotaryEmbedding {
     /**
      * @param headDimension elements per head
      * @param dimensions how many of them are rotated, at most all
+     * @param divisors of the frequencies, one for each pair; empty for 1
      */
-    RotaryEmbedding(int headDimension, int dimensions, float base) {
+    RotaryEmbedding(int headDimension, int dimensions, float base, List<Double> divisors) {
         half = headDimension / 2;
         frequencies = new double[dimensions / 2];
         for (int i = 0; i < frequencies.length; i++) {
-            frequencies[i] = StrictMath.pow(base, -2.0 * i / dimensions);
+            double divisor = divisors.isEmpty() ? 1 : divisors.get(i);
+            frequencies[i] = StrictMath.pow(base, -2.0 * i / dimensions) / divisor;
         }
     }
 

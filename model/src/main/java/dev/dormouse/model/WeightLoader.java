@@ -1,10 +1,12 @@
 package dev.dormouse.model;
 
-import dev.dormouse.model.gguf.GgufFile;
+import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.ComputeThreads;
 import dev.dormouse.model.kernel.MatrixPacker;
 import dev.dormouse.model.kernel.PackedMatrix;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -21,17 +23,22 @@ final class WeightLoader {
     /** Small enough that a piece is still in the cache when its checksum is computed. */
     private static final long PIECE_BYTES = 256 << 10;
 
+    private static final ValueLayout.OfFloat FLOAT =
+            ValueLayout.JAVA_FLOAT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfShort HALF =
+            ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
+
     private record Piece(LlamaWeights.Part part, int firstPanel, int panels) {}
 
-    private final GgufFile file;
+    private final TensorSource source;
     private final List<Piece> pieces = new ArrayList<>();
     private int @Nullable [] expected;
 
-    WeightLoader(GgufFile file, LlamaWeights weights) {
-        this.file = file;
+    WeightLoader(TensorSource source, LlamaWeights weights) {
+        this.source = source;
         for (LlamaWeights.Part part : weights.parts()) {
             switch (part) {
-                case LlamaWeights.Part.Norm norm -> pieces.add(new Piece(norm, 0, 0));
+                case LlamaWeights.Part.Vector vector -> pieces.add(new Piece(vector, 0, 0));
                 case LlamaWeights.Part.Matrix matrix -> split(part, matrix.packed());
             }
         }
@@ -61,7 +68,7 @@ final class WeightLoader {
         } catch (InternalError e) {
             // What the JVM makes of a page fault beyond the end of a mapped file.
             throw new ModelException(
-                    "load weights: " + file.path() + " cannot be read; was it shortened?", e);
+                    "load weights: " + source.path() + " cannot be read; was it shortened?", e);
         }
         if (expected == null) {
             expected = found;
@@ -73,7 +80,7 @@ final class WeightLoader {
                         "load weights: tensor '%s' of %s has changed since it was loaded first (CRC-32C %08x, was %08x); restart with a file that stays"
                                 .formatted(
                                         pieces.get(i).part().tensor().name(),
-                                        file.path(),
+                                        source.path(),
                                         found[i],
                                         expected[i]));
             }
@@ -81,15 +88,17 @@ final class WeightLoader {
     }
 
     private int loadPiece(Piece piece, MemorySegment target, MatrixPacker packer) {
-        MemorySegment source = file.data(piece.part.tensor());
+        MemorySegment data = source.data(piece.part.tensor());
         MemorySegment written =
                 switch (piece.part) {
-                    case LlamaWeights.Part.Norm norm ->
-                            target.asSlice(norm.offset(), source.byteSize()).copyFrom(source);
+                    case LlamaWeights.Part.Vector(var tensor, var first, var count, var offset) -> {
+                        MemorySegment floats = target.asSlice(offset, (long) count * Float.BYTES);
+                        yield widen(tensor.type(), data, first, floats);
+                    }
                     case LlamaWeights.Part.Matrix(var _, var origin, var matrix) -> {
                         int end = piece.firstPanel + piece.panels;
                         for (int panel = piece.firstPanel; panel < end; panel++) {
-                            packer.pack(source, origin, matrix, target, panel);
+                            packer.pack(data, origin, matrix, target, panel);
                         }
                         long first = matrix.blockOffset(piece.firstPanel, 0);
                         yield target.asSlice(first, matrix.blockOffset(end, 0) - first);
@@ -98,5 +107,22 @@ final class WeightLoader {
         CRC32C checksum = new CRC32C();
         checksum.update(written.asByteBuffer());
         return (int) checksum.getValue();
+    }
+
+    private static MemorySegment widen(
+            TensorType type, MemorySegment data, int first, MemorySegment floats) {
+        for (long i = 0; i < floats.byteSize() / Float.BYTES; i++) {
+            long from = first + i;
+            float value =
+                    switch (type) {
+                        case F32 -> data.get(FLOAT, Float.BYTES * from);
+                        case F16 -> Float.float16ToFloat(data.get(HALF, Short.BYTES * from));
+                        case BF16 -> Float.intBitsToFloat(data.get(HALF, Short.BYTES * from) << 16);
+                        case Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K ->
+                                throw new IllegalArgumentException("load vector: of type " + type);
+                    };
+            floats.set(FLOAT, Float.BYTES * i, value);
+        }
+        return floats;
     }
 }

@@ -1,4 +1,7 @@
-/** The model: GGUF files, tokenizer, and the Llama forward pass over a paged KV cache. */
+/**
+ * The model: GGUF files and Hugging Face folders, tokenizer, and the forward pass of the Llama and
+ * Qwen architectures over a paged KV cache.
+ */
 @NullMarked
 package dev.dormouse.model;
 

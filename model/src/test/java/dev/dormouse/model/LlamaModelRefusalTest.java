@@ -214,7 +214,9 @@ final class LlamaModelRefusalTest {
         assertNotOpened(
                 "'llama.attention.head_count' is missing",
                 new GgufWriter().string("general.architecture", "llama"));
-        assertNotOpened("supported is llama", new GgufWriter().string("general.architecture", "x"));
+        assertNotOpened(
+                "supported is one of [llama, qwen2, qwen3]",
+                new GgufWriter().string("general.architecture", "x"));
         assertNotOpened(
                 "rope scaling 'yarn'", TINY.writer().string("llama.rope.scaling.type", "yarn"));
         assertNotOpened("8 experts", TINY.writer().uint32("llama.expert_count", 8));

@@ -67,14 +67,17 @@ final class LlamaModelTest {
                             .isEqualTo(
                                     new ModelConfig(
                                             "tiny", "llama", 139, 64, 2, 4, 2, 32, 128, 160, 24,
-                                            5000, 1e-4f));
+                                            5000, 1e-4f, List.of()));
                     assertThat(model.weightBytes(0)).isPositive();
                     assertThat(model.weightBytes(0) % 64).isZero();
                 });
     }
 
+    /** The rows of the tiny model are shorter than a block of the K types. */
     @ParameterizedTest
-    @EnumSource
+    @EnumSource(
+            mode = EnumSource.Mode.EXCLUDE,
+            names = {"Q4_K", "Q5_K", "Q6_K"})
     void logitsAreThoseOfANaiveForwardPass(TensorType type) {
         Seeded.forAll(
                 2,

@@ -11,12 +11,13 @@ import java.util.stream.IntStream;
  * The weights of a model's ranks, and KV caches full of NaN, so that what was never written shows
  * in the logits.
  */
-final class ModelMemory implements AutoCloseable {
+public final class ModelMemory implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final LanguageModel model;
     private final List<RankView> ranks = new ArrayList<>();
 
-    ModelMemory(LanguageModel model, int blocks, int blockTokens, KvType type) {
+    /** Loads the weights. */
+    public ModelMemory(LanguageModel model, int blocks, int blockTokens, KvType type) {
         this.model = model;
         KvCacheShape shape = model.kvCacheShape(blockTokens, type);
         for (int rank = 0; rank < model.ranks(); rank++) {
@@ -30,20 +31,23 @@ final class ModelMemory implements AutoCloseable {
         }
     }
 
-    MemorySegment weights() {
+    /** The first rank's weights. */
+    public MemorySegment weights() {
         return ranks.getFirst().weights();
     }
 
-    PagedKv kv() {
+    /** The first rank's cache. */
+    public PagedKv kv() {
         return ranks.getFirst().kv();
     }
 
-    List<RankView> ranks() {
+    /** The memory of all ranks. */
+    public List<RankView> ranks() {
         return ranks;
     }
 
     /** All blocks, shuffled. */
-    int[] blocks(SplittableRandom random) {
+    public int[] blocks(SplittableRandom random) {
         int[] blocks = IntStream.range(0, kv().blocks()).toArray();
         for (int i = blocks.length - 1; i > 0; i--) {
             int j = random.nextInt(i + 1);
@@ -60,7 +64,7 @@ final class ModelMemory implements AutoCloseable {
     }
 
     /** Runs a step and copies its logit rows. */
-    List<float[]> forward(SequenceChunk... batch) {
+    public List<float[]> forward(SequenceChunk... batch) {
         Logits logits = step(batch);
         List<float[]> rows = new ArrayList<>();
         for (int row = 0; row < logits.rows(); row++) {

@@ -1,5 +1,6 @@
 package dev.dormouse.router;
 
+import dev.dormouse.router.routing.Outcome;
 import io.helidon.webserver.CloseConnectionException;
 
 /** Closes the client's connection in the middle of an answer, so that it cannot pass as whole. */

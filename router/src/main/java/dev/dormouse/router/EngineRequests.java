@@ -1,7 +1,13 @@
 package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
+import dev.dormouse.http.JsonBodies;
 import dev.dormouse.http.TimeLimits;
+import dev.dormouse.router.routing.ApiError;
+import dev.dormouse.router.routing.CompletionRequest;
+import dev.dormouse.router.routing.EnginePool;
+import dev.dormouse.router.routing.Outcome;
+import dev.dormouse.router.routing.Routing;
 import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.RequestException;
@@ -11,10 +17,13 @@ import io.helidon.webserver.http.ServerResponse;
 import java.io.IOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Receives the requests that engines answer: admits them, reads their bodies, gives them an id, and
@@ -27,9 +36,9 @@ final class EngineRequests {
     /** As long as an engine takes them; it would replace a longer one by its own. */
     private static final Pattern LEGAL_REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
 
-    private final CompletionHandler completions;
-    private final Leg decode;
-    private final ResponseRelay relay;
+    private final EnginePool prefill;
+    private final EnginePool decode;
+    private final RoutingDriver driver;
     private final RouterMetrics metrics;
     private final TimeLimits limits;
     private final Duration clientTimeout;
@@ -39,16 +48,16 @@ final class EngineRequests {
 
     /** {@code freshRequestIds} names the requests whose clients do not. */
     EngineRequests(
-            CompletionHandler completions,
-            Leg decode,
-            ResponseRelay relay,
+            EnginePool prefill,
+            EnginePool decode,
+            RoutingDriver driver,
             RouterMetrics metrics,
             TimeLimits limits,
             RouterConfig config,
             Supplier<String> freshRequestIds) {
-        this.completions = completions;
+        this.prefill = prefill;
         this.decode = decode;
-        this.relay = relay;
+        this.driver = driver;
         this.metrics = metrics;
         this.limits = limits;
         this.clientTimeout = config.clientTimeout();
@@ -78,8 +87,10 @@ final class EngineRequests {
 
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         if (!places.tryAcquire()) {
-            new ApiError(503, "router_busy", "too many requests in flight", null, null, "1")
-                    .send(response);
+            ErrorAnswer.send(
+                    new ApiError(
+                            503, "router_busy", "too many requests in flight", null, null, "1"),
+                    response);
             return Outcome.FAILED;
         }
         try {
@@ -98,11 +109,16 @@ final class EngineRequests {
                 return reject("illegal_header", "illegal header: " + e.getMessage(), response);
             }
             Exchange exchange =
-                    new Exchange(endpoint, ClientConnection.CURRENT.get(), headers, response);
+                    new Exchange(
+                            endpoint,
+                            path(endpoint, request),
+                            ClientConnection.CURRENT.get(),
+                            headers,
+                            response);
             Outcome outcome =
                     switch (endpoint) {
                         case COMPLETIONS, CHAT_COMPLETIONS -> complete(request, exchange);
-                        case MODELS -> models(exchange);
+                        case MODELS -> driver.serve(Routing.ofQuestion(decode), exchange);
                     };
             LOGGER.log(
                     Level.DEBUG,
@@ -116,7 +132,25 @@ final class EngineRequests {
         }
     }
 
+    /** The endpoint's path, with the name that may follow it as one segment. */
+    private static String path(Endpoint endpoint, ServerRequest request) {
+        String path = request.prologue().uriPath().path();
+        return path.equals(endpoint.path())
+                ? path
+                : endpoint.path()
+                        + "/"
+                        + URLEncoder.encode(
+                                        path.substring(endpoint.path().length() + 1),
+                                        StandardCharsets.UTF_8)
+                                .replace("+", "%20")
+                                .replace("..", "%2E%2E");
+    }
+
     private Outcome complete(ServerRequest request, Exchange exchange) {
+        @Nullable String refusal = JsonBodies.refusal(request.headers());
+        if (refusal != null) {
+            return reject("unsupported_media_type", refusal, exchange.response());
+        }
         CompletionRequest completion;
         try {
             completion =
@@ -124,20 +158,8 @@ final class EngineRequests {
         } catch (IOException e) {
             return reject("invalid_json", String.valueOf(e.getMessage()), exchange.response());
         }
-        return completions.handle(completion, exchange);
-    }
-
-    private Outcome models(Exchange exchange) {
-        try (Leg.Answer answer =
-                decode.open(
-                        decode.candidates(),
-                        engine -> exchange.requestTo(engine).build(),
-                        exchange.endpoint(),
-                        exchange.client())) {
-            return relay.relay(decode, answer.call(), answer.head(), exchange.response());
-        } catch (UpstreamFailure e) {
-            return CompletionHandler.sendFailure(Role.DECODE, e, exchange);
-        }
+        completion.detour().ifPresent(metrics::prefillBypassed);
+        return driver.serve(Routing.ofCompletion(completion, prefill, decode), exchange);
     }
 
     private byte[] readBody(ServerRequest request, ClientConnection client) {
@@ -152,7 +174,7 @@ final class EngineRequests {
     }
 
     private static Outcome reject(String code, String message, ServerResponse response) {
-        ApiError.of(400, code, message).send(response);
+        ErrorAnswer.send(ApiError.of(400, code, message), response);
         return Outcome.REJECTED;
     }
 }

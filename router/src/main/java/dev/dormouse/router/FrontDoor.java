@@ -1,6 +1,8 @@
 package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
+import dev.dormouse.router.routing.ApiError;
+import dev.dormouse.router.routing.Outcome;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.HttpException;
 import io.helidon.http.Method;
@@ -13,6 +15,7 @@ import io.helidon.webserver.http.ServerResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Takes every request to the handler of its path. The list of paths is the whole surface: what is
@@ -20,6 +23,9 @@ import java.util.Map;
  */
 final class FrontDoor implements Handler {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
+
+    /** The only paths with a variable part. */
+    private static final String ONE_MODEL = Endpoint.MODELS.path() + "/";
 
     private final Map<String, Route> routes;
 
@@ -42,14 +48,16 @@ final class FrontDoor implements Handler {
             if (response.isSent() || response.bytesWritten() > 0) {
                 throw new AbruptEnd(Outcome.FAILED, "failed in the middle of an answer");
             }
-            ApiError.of(500, "internal_error", "the router failed; see its log").send(response);
+            ErrorAnswer.send(
+                    ApiError.of(500, "internal_error", "the router failed; see its log"), response);
         }
     }
 
     private void dispatch(ServerRequest request, ServerResponse response) throws Exception {
         Method method = request.prologue().method();
         String path = request.prologue().uriPath().path();
-        Route route = routes.get(path);
+        @Nullable Route route =
+                routes.get(path.startsWith(ONE_MODEL) ? Endpoint.MODELS.path() : path);
         if (route == null) {
             refuse(method, ApiError.of(404, "not_found", "no such path: " + path), response);
         } else if (!method.equals(route.method())) {
@@ -65,7 +73,7 @@ final class FrontDoor implements Handler {
         if (method.equals(Method.HEAD)) {
             response.status(Status.create(error.status())).send();
         } else {
-            error.send(response);
+            ErrorAnswer.send(error, response);
         }
     }
 }

@@ -1,6 +1,7 @@
 package dev.dormouse.router;
 
 import dev.dormouse.http.TimeLimits;
+import dev.dormouse.router.routing.Engine;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.http.HttpClient;
@@ -80,17 +81,8 @@ final class HealthMonitor implements AutoCloseable {
     private Engine.Health check(Engine engine) throws InterruptedException {
         try {
             int ready = status(engine, "/ready");
-            if (ready == 200) {
-                return new Engine.Health(Engine.Readiness.READY, "answered 200");
-            }
-            int alive = status(engine, "/health");
-            if (alive != 200) {
-                return new Engine.Health(Engine.Readiness.DOWN, "answered " + alive);
-            }
-            // vLLM knows no /ready: there, whoever lives is asked.
-            return ready == 404
-                    ? new Engine.Health(Engine.Readiness.READY, "answered 200")
-                    : new Engine.Health(Engine.Readiness.UNREADY, "not ready: answered " + ready);
+            int alive = ready == 200 ? ready : status(engine, "/health");
+            return Engine.Health.ofAnswers(ready, alive);
         } catch (CancellationException e) {
             return new Engine.Health(Engine.Readiness.DOWN, "silent for " + timeout);
         } catch (ExecutionException e) {

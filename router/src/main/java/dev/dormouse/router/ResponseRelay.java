@@ -1,6 +1,12 @@
 package dev.dormouse.router;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.router.routing.ApiError;
+import dev.dormouse.router.routing.Json;
+import dev.dormouse.router.routing.Outcome;
+import dev.dormouse.router.routing.Role;
+import dev.dormouse.router.routing.Routing;
+import dev.dormouse.router.routing.Step;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerResponse;
@@ -8,7 +14,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.Locale;
 
 /** Passes an engine's answer to the client, piece by piece as it comes. */
@@ -24,111 +29,79 @@ final class ResponseRelay {
     }
 
     /**
-     * Answers the client with an engine's answer. Success and 4xx pass as they are; another status
-     * becomes an {@link ApiError}.
+     * Answers the client with an engine's answer, and tells how that went.
      *
+     * @return the step after it; an event stream that is to be ended has been ended
      * @throws UpstreamFailure if the engine fails before a byte has gone to the client
-     * @throws AbruptEnd if the answer cannot be brought to an end any more
+     * @throws AbruptEnd if nothing can be written to the client any more
      */
-    Outcome relay(Leg leg, UpstreamCall call, HttpResponse<?> head, ServerResponse response)
+    Step passOn(
+            Step.PassOn step,
+            Routing routing,
+            UpstreamCall call,
+            HttpResponse<?> head,
+            ServerResponse response)
             throws UpstreamFailure {
-        Outcome outcome = Outcome.ofStatus(head.statusCode());
-        if (outcome == Outcome.FAILED) {
-            return sendFailure(leg, call, head, response);
-        }
-        if (outcome == Outcome.REJECTED) {
-            response.header(ApiError.FAILED_LEG, leg.role().label());
+        if (step.outcome() == Outcome.REJECTED) {
+            response.header(ApiError.FAILED_LEG, step.leg().label());
         }
         byte[] buffer = new byte[BUFFER_BYTES];
-        int count = call.read(buffer, leg.timeout());
+        int count = call.read(buffer);
         response.status(Status.create(head.statusCode()));
         ForwardedHeaders.copyAnswer(head.headers(), response.headers());
         if (count < 0) {
-            call.settle(outcome);
+            call.settle(step.outcome());
             response.send();
-            return outcome;
+            return routing.passedOn(step.outcome());
         }
-        if (leg.role() == Role.DECODE && outcome == Outcome.OK) {
+        if (step.leg() == Role.DECODE && step.outcome() == Outcome.OK) {
             metrics.firstByte(call.start());
         }
-        return eventStream(head)
-                ? relayEvents(leg.timeout(), call, buffer, count, outcome, response.outputStream())
-                : relayBytes(leg.timeout(), call, buffer, count, outcome, head, response);
-    }
-
-    private static Outcome sendFailure(
-            Leg leg, UpstreamCall call, HttpResponse<?> head, ServerResponse response)
-            throws UpstreamFailure {
-        byte[] body = call.readUpTo(MAX_REASON_BYTES, leg.timeout());
-        call.settle(Outcome.FAILED);
-        ApiError.ofStatus(
-                        leg.role(),
-                        head.statusCode(),
-                        reason(body),
-                        head.headers().firstValue("retry-after").orElse(null))
-                .send(response);
-        return Outcome.FAILED;
-    }
-
-    private static Outcome relayBytes(
-            Duration timeout,
-            UpstreamCall call,
-            byte[] buffer,
-            int firstCount,
-            Outcome outcome,
-            HttpResponse<?> head,
-            ServerResponse response) {
-        head.headers().firstValueAsLong("content-length").ifPresent(response::contentLength);
-        OutputStream out = response.outputStream();
-        int count = firstCount;
-        while (count >= 0) {
-            write(out, buffer, count);
-            try {
-                count = call.read(buffer, timeout);
-            } catch (UpstreamFailure e) {
-                throw new AbruptEnd(e.outcome(), e.detail());
-            }
+        boolean events = eventStream(head);
+        if (!events) {
+            head.headers().firstValueAsLong("content-length").ifPresent(response::contentLength);
         }
-        call.settle(outcome);
-        return outcome;
-    }
-
-    private static Outcome relayEvents(
-            Duration timeout,
-            UpstreamCall call,
-            byte[] buffer,
-            int firstCount,
-            Outcome outcome,
-            OutputStream out) {
+        OutputStream out = response.outputStream();
         SseTail tail = new SseTail();
-        int count = firstCount;
         try {
             while (count >= 0) {
                 write(out, buffer, count);
                 tail.add(buffer, count);
-                count = call.read(buffer, timeout);
+                count = call.read(buffer);
             }
-            if (outcome == Outcome.OK && !tail.done()) {
-                throw call.fail(Outcome.BROKEN, timeout);
+            if (events && step.outcome() == Outcome.OK && !tail.done()) {
+                throw call.fail(Outcome.BROKEN);
             }
         } catch (UpstreamFailure e) {
-            return endBrokenStream(call, tail, e, out);
+            return endBroken(
+                    routing.brokeOff(e.outcome(), e.detail(), events && tail.betweenEvents()), out);
         }
-        call.settle(outcome);
-        return outcome;
+        call.settle(step.outcome());
+        return routing.passedOn(step.outcome());
+    }
+
+    /**
+     * Reads the reason for an engine's failure.
+     *
+     * @throws UpstreamFailure if the engine fails meanwhile
+     */
+    Step explain(Step.Explain step, UpstreamCall call, HttpResponse<?> head)
+            throws UpstreamFailure {
+        byte[] body = call.readUpTo(MAX_REASON_BYTES);
+        call.settle(Outcome.FAILED);
+        ApiError error =
+                step.error(reason(body), head.headers().firstValue("retry-after").orElse(null));
+        return new Step.Refuse(error, Outcome.FAILED);
     }
 
     /** An error event and a proper end if no event is cut in half; no {@code [DONE]} either way. */
-    private static Outcome endBrokenStream(
-            UpstreamCall call, SseTail tail, UpstreamFailure failure, OutputStream out) {
-        if (failure.outcome() == Outcome.CANCELLED || !tail.betweenEvents()) {
-            throw new AbruptEnd(failure.outcome(), failure.detail());
+    private static Step endBroken(Step step, OutputStream out) {
+        if (step instanceof Step.EndStream end) {
+            String error = new String(end.error().toBytes(), StandardCharsets.UTF_8);
+            byte[] event = ("data: " + error + "\n\n").getBytes(StandardCharsets.UTF_8);
+            write(out, event, event.length);
         }
-        byte[] error = ApiError.of(call.engine().role(), failure).toBytes();
-        String event = "data: " + new String(error, StandardCharsets.UTF_8) + "\n\n";
-        byte[] bytes = event.getBytes(StandardCharsets.UTF_8);
-        write(out, bytes, bytes.length);
-        return failure.outcome();
+        return step;
     }
 
     private static void write(OutputStream out, byte[] bytes, int count) {

@@ -3,6 +3,9 @@ package dev.dormouse.router;
 import dev.dormouse.http.ClientConnections;
 import dev.dormouse.http.Refusals;
 import dev.dormouse.http.TimeLimits;
+import dev.dormouse.router.routing.Engine;
+import dev.dormouse.router.routing.EnginePool;
+import dev.dormouse.router.routing.Role;
 import io.helidon.http.Method;
 import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http.HttpRouting;
@@ -83,8 +86,8 @@ public final class Router implements AutoCloseable {
     }
 
     private static WebServer serve(RouterConfig config, Deque<AutoCloseable> owned) {
-        EnginePool prefill = new EnginePool(Role.PREFILL, config.prefillEngines());
-        EnginePool decode = new EnginePool(Role.DECODE, config.decodeEngines());
+        EnginePool prefill = EnginePool.of(Role.PREFILL, config.prefillEngines());
+        EnginePool decode = EnginePool.of(Role.DECODE, config.decodeEngines());
         List<Engine> engines = new ArrayList<>(prefill.engines());
         engines.addAll(decode.engines());
 
@@ -109,10 +112,19 @@ public final class Router implements AutoCloseable {
                         new HealthMonitor(
                                 http, limits, config.healthInterval(), config.connectTimeout()));
 
-        Leg prefillLeg =
-                new Leg(Role.PREFILL, prefill, http, limits, metrics, config.prefillTimeout());
-        Leg decodeLeg = new Leg(Role.DECODE, decode, http, limits, metrics, config.decodeTimeout());
-        EngineRequests requests = requests(config, prefillLeg, decodeLeg, metrics, limits);
+        UpstreamCalls calls =
+                new UpstreamCalls(
+                        http, limits, metrics, config.prefillTimeout(), config.decodeTimeout());
+        EngineRequests requests =
+                new EngineRequests(
+                        prefill,
+                        decode,
+                        new RoutingDriver(
+                                calls, new ResponseRelay(metrics), metrics, config.maxBodyBytes()),
+                        metrics,
+                        limits,
+                        config,
+                        () -> UUID.randomUUID().toString());
         FrontDoor frontDoor =
                 new FrontDoor(routes(requests, new StatusPages(prefill, decode, metrics)));
         WebServer server = listener(config, limits, frontDoor);
@@ -129,23 +141,6 @@ public final class Router implements AutoCloseable {
         }
         health.start(engines);
         return server;
-    }
-
-    private static EngineRequests requests(
-            RouterConfig config,
-            Leg prefill,
-            Leg decode,
-            RouterMetrics metrics,
-            TimeLimits limits) {
-        ResponseRelay relay = new ResponseRelay(metrics);
-        return new EngineRequests(
-                new CompletionHandler(prefill, decode, relay, metrics, config.maxBodyBytes()),
-                decode,
-                relay,
-                metrics,
-                limits,
-                config,
-                () -> UUID.randomUUID().toString());
     }
 
     private static WebServer listener(RouterConfig config, TimeLimits limits, FrontDoor door) {

@@ -1,5 +1,9 @@
 package dev.dormouse.router;
 
+import dev.dormouse.router.routing.Detour;
+import dev.dormouse.router.routing.Engine;
+import dev.dormouse.router.routing.Outcome;
+import dev.dormouse.router.routing.Role;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Timer;

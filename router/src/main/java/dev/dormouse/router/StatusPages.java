@@ -2,6 +2,9 @@ package dev.dormouse.router;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.router.routing.Engine;
+import dev.dormouse.router.routing.EnginePool;
+import dev.dormouse.router.routing.Json;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
 import io.helidon.webserver.http.ServerRequest;

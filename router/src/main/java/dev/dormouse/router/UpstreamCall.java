@@ -2,6 +2,8 @@ package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.TimeLimits;
+import dev.dormouse.router.routing.Engine;
+import dev.dormouse.router.routing.Outcome;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.ConnectException;
@@ -26,6 +28,7 @@ import org.jspecify.annotations.Nullable;
 final class UpstreamCall implements AutoCloseable {
     private final Engine engine;
     private final TimeLimits limits;
+    private final Duration timeout;
     private final RouterMetrics metrics;
     private final RouterMetrics.LegStart start;
     private final ClientConnection client;
@@ -34,17 +37,22 @@ final class UpstreamCall implements AutoCloseable {
     private volatile @Nullable InputStream body;
     private boolean settled;
 
-    /** Sends {@code request}; the call is aborted when {@code client} leaves. */
+    /**
+     * Sends {@code request}; the call is aborted when {@code client} leaves, or when a wait for
+     * bytes takes longer than {@code timeout}.
+     */
     UpstreamCall(
             Engine engine,
             Endpoint endpoint,
             HttpRequest request,
             HttpClient http,
             TimeLimits limits,
+            Duration timeout,
             RouterMetrics metrics,
             ClientConnection client) {
         this.engine = engine;
         this.limits = limits;
+        this.timeout = timeout;
         this.metrics = metrics;
         this.client = client;
         this.start = metrics.legStarted(engine.role(), endpoint);
@@ -63,25 +71,25 @@ final class UpstreamCall implements AutoCloseable {
     /**
      * Waits for status and headers.
      *
-     * @throws UpstreamFailure if none come within {@code limit}; the call is then settled
+     * @throws UpstreamFailure if none come in time; the call is then settled
      */
-    HttpResponse<InputStream> awaitHead(Duration limit) throws UpstreamFailure {
-        try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
+    HttpResponse<InputStream> awaitHead() throws UpstreamFailure {
+        try (var _ = limits.start(timeout, () -> abort(Outcome.TIMED_OUT))) {
             HttpResponse<InputStream> head = answer.get();
             body = head.body();
             Outcome reason = aborted.get();
             if (reason != null) {
-                throw fail(reason, limit);
+                throw fail(reason);
             }
             return head;
         } catch (CancellationException e) {
-            throw fail(abortReason(), limit);
+            throw fail(abortReason());
         } catch (ExecutionException e) {
             Outcome reason = aborted.get();
-            throw fail(reason == null ? outcomeOf(e.getCause()) : reason, limit);
+            throw fail(reason == null ? outcomeOf(e.getCause()) : reason);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw fail(Outcome.CANCELLED, limit);
+            throw fail(Outcome.CANCELLED);
         }
     }
 
@@ -89,19 +97,19 @@ final class UpstreamCall implements AutoCloseable {
      * Reads the next piece of the body as soon as there is one.
      *
      * @return number of bytes, or -1 at the end
-     * @throws UpstreamFailure if the engine breaks off or stays silent for {@code limit}
+     * @throws UpstreamFailure if the engine breaks off or stays silent
      */
-    int read(byte[] into, Duration limit) throws UpstreamFailure {
-        return within(limit, stream -> stream.read(into));
+    int read(byte[] into) throws UpstreamFailure {
+        return within(stream -> stream.read(into));
     }
 
     /**
      * Reads at most {@code maxBytes} of the body.
      *
-     * @throws UpstreamFailure if the engine breaks off or is not done within {@code limit}
+     * @throws UpstreamFailure if the engine breaks off or is not done in time
      */
-    byte[] readUpTo(int maxBytes, Duration limit) throws UpstreamFailure {
-        return within(limit, stream -> stream.readNBytes(maxBytes));
+    byte[] readUpTo(int maxBytes) throws UpstreamFailure {
+        return within(stream -> stream.readNBytes(maxBytes));
     }
 
     /** Something that reads the body. */
@@ -110,22 +118,22 @@ final class UpstreamCall implements AutoCloseable {
         T from(InputStream stream) throws IOException;
     }
 
-    private <T> T within(Duration limit, Reading<T> reading) throws UpstreamFailure {
+    private <T> T within(Reading<T> reading) throws UpstreamFailure {
         InputStream stream = body;
         if (stream == null) {
             throw new IllegalStateException("body read before its head: " + engine.name());
         }
         T result;
-        try (var _ = limits.start(limit, () -> abort(Outcome.TIMED_OUT))) {
+        try (var _ = limits.start(timeout, () -> abort(Outcome.TIMED_OUT))) {
             result = reading.from(stream);
         } catch (IOException e) {
             Outcome reason = aborted.get();
-            throw fail(reason == null ? Outcome.BROKEN : reason, limit);
+            throw fail(reason == null ? Outcome.BROKEN : reason);
         }
         // A stream closed by abort must not pass as one that ended.
         Outcome reason = aborted.get();
         if (reason != null) {
-            throw fail(reason, limit);
+            throw fail(reason);
         }
         return result;
     }
@@ -156,12 +164,12 @@ final class UpstreamCall implements AutoCloseable {
     }
 
     /** Settles the call as failed. */
-    UpstreamFailure fail(Outcome outcome, Duration limit) {
+    UpstreamFailure fail(Outcome outcome) {
         String what = engine.role().label() + " engine ";
         String detail =
                 switch (outcome) {
                     case UNREACHABLE -> what + "could not be reached";
-                    case TIMED_OUT -> what + "was silent for " + limit;
+                    case TIMED_OUT -> what + "was silent for " + timeout;
                     case CANCELLED -> what + "was not waited for";
                     case OK, REJECTED, FAILED, BROKEN -> what + "broke the connection off";
                 };

@@ -1,5 +1,7 @@
 package dev.dormouse.router;
 
+import dev.dormouse.router.routing.Outcome;
+
 /** An engine that gave no usable answer. */
 final class UpstreamFailure extends Exception {
     private static final long serialVersionUID = 1L;

@@ -6,6 +6,7 @@ import static dev.dormouse.router.RouterHarness.json;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.router.routing.Role;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;

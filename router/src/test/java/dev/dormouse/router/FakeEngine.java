@@ -1,6 +1,7 @@
 package dev.dormouse.router;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.router.routing.Json;
 import dev.dormouse.testkit.Await;
 import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;

@@ -7,12 +7,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.router.routing.Outcome;
 import dev.dormouse.testkit.Await;
 import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Paths, methods, bodies and the operators' pages. */
@@ -45,6 +47,42 @@ class RouterSurfaceTest {
             assertThat(answer).startsWith("HTTP/1.1 404 ");
             assertThat(h.prefill.requests()).isEmpty();
             assertThat(h.decode.requests()).isEmpty();
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "/v1/models/smol,/v1/models/smol",
+        "/v1/models/org%2Fname,/v1/models/org%2Fname",
+        "/v1/models/org/name,/v1/models/org%2Fname",
+        "/v1/models/a%20b+c,/v1/models/a%20b%2Bc",
+        "/v1/models/a%2F..%2F..%2Fsleep,/v1/models/a%2F%2E%2E%2F%2E%2E%2Fsleep"
+    })
+    void aModelsNameIsOneSegmentOnItsWay(String asked, String forwarded) throws Exception {
+        try (RouterHarness h = harness()) {
+            assertThat(h.request("GET", asked).statusCode()).isEqualTo(200);
+            assertThat(h.decode.request().path()).isEqualTo(forwarded);
+        }
+    }
+
+    @Test
+    void aBodyOfAnotherTypeIsRefusedBeforeAnyEngine() throws Exception {
+        try (RouterHarness h = harness();
+                RawClient client = h.rawClient()) {
+            client.send(
+                    "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n"
+                            + "Content-Length: 14\r\n\r\n"
+                            + BODY);
+            assertThat(client.readUntil("\"code\":\"unsupported_media_type\"}}"))
+                    .startsWith("HTTP/1.1 400 ");
+            assertThat(h.prefill.requests()).isEmpty();
+        }
+    }
+
+    @Test
+    void aFaultInTheBodyIsToldWithItsPlace() throws Exception {
+        try (RouterHarness h = harness()) {
+            assertThat(h.complete("{\n\"prompt\": x}").body()).contains("line 2, column 1");
         }
     }
 

@@ -26,7 +26,8 @@ class TwoLegsTest {
                 """
                 {"model":"m","prompt":"The capital","max_tokens":20,"max_completion_tokens":20,
                  "min_tokens":5,"min_completion_tokens":5,"stream":false,"stop":["x"],
-                 "stream_options":{"include_usage":true},"temperature":0.80,"logprobs":3}""";
+                 "stream_options":{"include_usage":true},"temperature":0.80,"logprobs":3,
+                 "tools":[],"tool_choice":"auto","response_format":{"type":"text"}}""";
         try (RouterHarness h = new RouterHarness(handingOver(), answering(ANSWER))) {
             HttpResponse<String> response = h.post(path, body);
 
@@ -42,7 +43,9 @@ class TwoLegsTest {
                                     """
                                     {"model":"m","prompt":"The capital","max_tokens":1,
                                      "max_completion_tokens":1,"stream":false,"temperature":0.80,
-                                     "logprobs":3,"kv_transfer_params":{"do_remote_decode":true,
+                                     "tools":[],"tool_choice":"auto",
+                                     "response_format":{"type":"text"},"ignore_eos":true,
+                                     "kv_transfer_params":{"do_remote_decode":true,
                                      "do_remote_prefill":false,"remote_engine_id":null,
                                      "remote_block_ids":null,"remote_host":null,
                                      "remote_port":null}}"""));
@@ -249,7 +252,8 @@ class TwoLegsTest {
                 "prompts|{\"prompt\":[\"a\",\"b\"]}",
                 "prompts|{\"prompt\":[[1,2],[3]]}",
                 "prompt_logprobs|{\"prompt\":\"p\",\"prompt_logprobs\":1}",
-                "prompt_logprobs|{\"prompt\":\"p\",\"echo\":true,\"logprobs\":1}"
+                "prompt_logprobs|{\"prompt\":\"p\",\"echo\":true,\"logprobs\":1}",
+                "truncation|{\"prompt\":\"p\",\"truncate_prompt_tokens\":-1}"
             })
     void whatOneHandOverCannotServeGoesToDecodeAlone(String row) throws Exception {
         String reason = row.substring(0, row.indexOf('|'));
@@ -277,6 +281,7 @@ class TwoLegsTest {
                 "{\"prompt\":[\"only one\"],\"n\":null}",
                 "{\"prompt\":[[1,2,3]],\"echo\":true}",
                 "{\"prompt\":\"p\",\"logprobs\":2,\"prompt_logprobs\":null}",
+                "{\"prompt\":\"p\",\"truncate_prompt_tokens\":9}",
                 "{\"prompt\":[]}"
             })
     void oneChoiceOfOnePromptTakesBothLegs(String body) throws Exception {

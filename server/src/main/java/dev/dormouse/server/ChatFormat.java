@@ -4,11 +4,16 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.engine.GenerationEvent.Candidate;
 import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
-import dev.dormouse.model.tokenizer.Tokenizer;
 import java.util.List;
+import java.util.UUID;
 
-/** Answers of {@code /v1/chat/completions}. */
-record ChatFormat(Tokenizer tokenizer) implements AnswerFormat {
+/**
+ * Answers of {@code /v1/chat/completions}.
+ *
+ * @param role who speaks
+ * @param maxToolCalls calls of tools that are looked for in the text; 0 leaves it as it is
+ */
+record ChatFormat(TokenSpelling spelling, String role, int maxToolCalls) implements AnswerFormat {
     @Override
     public String wholeName() {
         return "chat.completion";
@@ -20,13 +25,54 @@ record ChatFormat(Tokenizer tokenizer) implements AnswerFormat {
     }
 
     @Override
-    public void putWhole(ObjectNode choice, String text) {
-        choice.putObject("message").put("role", "assistant").put("content", text);
+    public Pieces pieces() {
+        return maxToolCalls > 0 ? new ToolCallPieces(maxToolCalls) : Pieces.plain();
     }
 
     @Override
-    public void putPiece(ObjectNode choice, String text) {
-        choice.putObject("delta").put("content", text);
+    public void putWhole(ObjectNode choice, List<Part> parts) {
+        ObjectNode message = choice.putObject("message").put("role", role);
+        String text = text(parts);
+        boolean calls = parts.stream().anyMatch(Part.Call.class::isInstance);
+        message.put("content", calls && text.isBlank() ? null : text);
+        putCalls(message, parts, false);
+    }
+
+    @Override
+    public void putPiece(ObjectNode choice, List<Part> parts) {
+        ObjectNode delta = choice.putObject("delta");
+        String text = text(parts);
+        boolean calls = parts.stream().anyMatch(Part.Call.class::isInstance);
+        if (!calls || !text.isEmpty()) {
+            delta.put("content", text);
+        }
+        putCalls(delta, parts, true);
+    }
+
+    private static String text(List<Part> parts) {
+        StringBuilder text = new StringBuilder();
+        for (Part part : parts) {
+            if (part instanceof Part.Text(String piece)) {
+                text.append(piece);
+            }
+        }
+        return text.toString();
+    }
+
+    private static void putCalls(ObjectNode message, List<Part> parts, boolean withIndex) {
+        for (Part part : parts) {
+            if (part instanceof Part.Call call) {
+                ObjectNode json = message.withArray("/tool_calls").addObject();
+                if (withIndex) {
+                    json.put("index", call.index());
+                }
+                json.put("id", "chatcmpl-tool-" + UUID.randomUUID().toString().replace("-", ""));
+                json.put("type", "function");
+                json.putObject("function")
+                        .put("name", call.name())
+                        .put("arguments", call.arguments());
+            }
+        }
     }
 
     @Override
@@ -36,7 +82,12 @@ record ChatFormat(Tokenizer tokenizer) implements AnswerFormat {
 
     @Override
     public void putOpening(ObjectNode choice) {
-        choice.putObject("delta").put("role", "assistant").put("content", "");
+        choice.putObject("delta").put("role", role).put("content", "");
+    }
+
+    @Override
+    public ObjectNode promptHome(ObjectNode answer, ObjectNode choice) {
+        return answer;
     }
 
     @Override
@@ -53,9 +104,9 @@ record ChatFormat(Tokenizer tokenizer) implements AnswerFormat {
     }
 
     private void putToken(ObjectNode json, int token, float logprob) {
-        json.put("token", TokenText.of(tokenizer, token)).put("logprob", logprob);
+        json.put("token", spelling.of(token)).put("logprob", TokenSpelling.finite(logprob));
         ArrayNode bytes = json.putArray("bytes");
-        for (byte value : tokenizer.tokenBytes(token)) {
+        for (byte value : spelling.tokenizer().tokenBytes(token)) {
             bytes.add(Byte.toUnsignedInt(value));
         }
     }

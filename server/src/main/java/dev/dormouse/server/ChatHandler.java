@@ -1,141 +1,144 @@
 package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.model.ModelException;
 import dev.dormouse.model.chat.ChatMessage;
-import java.util.ArrayList;
+import dev.dormouse.model.chat.ChatSettings;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** {@code POST /v1/chat/completions}: from messages, through the model's chat template. */
 final class ChatHandler implements JobSource {
     private static final List<String> UNSUPPORTED =
-            List.of(
-                    "audio",
-                    "chat_template",
-                    "chat_template_kwargs",
-                    "documents",
-                    "echo",
-                    "function_call",
-                    "functions",
-                    "tools");
-
-    /** As in OpenAI's API. */
-    private static final int MAX_TOP_LOGPROBS = 20;
+            List.of("audio", "chat_template", "function_call", "functions", "mm_processor_kwargs");
 
     private final ModelText text;
     private final JobReader reader;
-    private final AnswerFormat format;
 
     ChatHandler(JobReader reader, ModelText text) {
         this.text = text;
         this.reader = reader;
-        this.format = new ChatFormat(text.tokenizer());
     }
 
     @Override
     public Job job(RequestBody body, String requestId) {
         body.refuse(UNSUPPORTED);
-        JsonNode toolChoice = body.node("tool_choice");
-        if (toolChoice != null && !Set.of("none", "auto").contains(toolChoice.asText())) {
-            throw ApiException.badRequest(
-                    "tool_choice", "tool_choice must be none or auto, since there are no tools");
-        }
+        requireText(body);
         var _ = reader.choices(body, 1);
-        List<Integer> prompt = prompt(body);
+        List<ChatMessage> messages = ChatMessages.read(body);
+        ToolFields tools = ToolFields.read(body, text.chatTemplate());
+        boolean opens = body.flag("add_generation_prompt", true);
         String field =
                 body.node("max_completion_tokens") != null ? "max_completion_tokens" : "max_tokens";
-        @Nullable Long maxTokens = body.integer(field);
+        MaxTokens maxTokens = new MaxTokens(field, body.integer(field));
+        ChatMessage last = messages.getLast();
+        String role = opens ? "assistant" : last.role();
+        boolean echo = body.flag("echo", false) && last.role().equals(role);
+        List<Integer> tokens =
+                reader.prompt(
+                        "messages",
+                        text.tokenizer()
+                                .encode(
+                                        render(body, messages, tools),
+                                        // The template writes the special tokens itself.
+                                        body.flag("add_special_tokens", false),
+                                        true),
+                        reader.truncation(body, maxTokens));
+        TokenSpelling spelling =
+                new TokenSpelling(text.tokenizer(), body.flag("return_tokens_as_token_ids", false));
         return reader.read(
                 body,
-                format,
-                "chatcmpl-",
-                requestId,
-                List.of(prompt),
-                tokens -> reader.roomOr(maxTokens, field, tokens),
-                logprobs(body));
+                new JobReader.Draft(
+                        new ChatFormat(spelling, role, tools.maxCalls()),
+                        "chatcmpl-",
+                        List.of(
+                                new JobReader.Prompt(
+                                        tokens,
+                                        echo && last.content() != null ? last.content() : "")),
+                        maxTokens,
+                        logprobs(body),
+                        false,
+                        true),
+                requestId);
+    }
+
+    /** Other kinds of output cannot be had. */
+    private static void requireText(RequestBody body) {
+        for (String modality : body.texts("modalities")) {
+            if (!modality.equals("text")) {
+                throw ApiException.badRequest("modalities", "modalities must be text only");
+            }
+        }
     }
 
     private static @Nullable Integer logprobs(RequestBody body) {
         int top = body.integer("top_logprobs", 0);
         if (!body.flag("logprobs", false)) {
-            if (body.node("top_logprobs") != null && top != 0) {
+            if (top != 0) {
                 throw ApiException.badRequest(
                         "top_logprobs", "top_logprobs needs logprobs to be true");
             }
             return null;
         }
-        if (top < 0 || top > MAX_TOP_LOGPROBS) {
+        if (top < 0 || top > JobReader.MAX_LOGPROBS) {
             throw ApiException.badRequest(
                     "top_logprobs",
-                    "top_logprobs is " + top + ", but must be between 0 and " + MAX_TOP_LOGPROBS);
+                    "top_logprobs is "
+                            + top
+                            + ", but must be between 0 and "
+                            + JobReader.MAX_LOGPROBS);
         }
         return top;
     }
 
-    private List<Integer> prompt(RequestBody body) {
-        String rendered;
+    private String render(RequestBody body, List<ChatMessage> messages, ToolFields tools) {
+        boolean opens = body.flag("add_generation_prompt", true);
+        boolean continues = body.flag("continue_final_message", false);
+        if (opens && continues) {
+            throw ApiException.badRequest(
+                    "continue_final_message",
+                    "continue_final_message needs add_generation_prompt to be false");
+        }
         try {
-            rendered =
-                    text.chatTemplate()
-                            .render(messages(body), body.flag("add_generation_prompt", true));
+            return text.chatTemplate()
+                    .render(messages, new ChatSettings(opens, continues, variables(body, tools)));
         } catch (ModelException e) {
             throw ApiException.badRequest(
                     "messages", "the chat template refuses the messages: " + e.getMessage());
         }
-        // The template writes the special tokens itself.
-        boolean special = body.flag("add_special_tokens", false);
-        return reader.prompt("messages", text.tokenizer().encode(rendered, special, true));
     }
 
-    private static List<ChatMessage> messages(RequestBody body) {
-        JsonNode messages = body.node("messages");
-        if (messages == null) {
-            throw ApiException.badRequest("messages", "messages is missing");
+    private Map<String, @Nullable Object> variables(RequestBody body, ToolFields tools) {
+        Map<String, @Nullable Object> variables = new HashMap<>();
+        @Nullable String effort = body.text("reasoning_effort");
+        if (effort != null) {
+            variables.put("reasoning_effort", effort);
+            variables.put("enable_thinking", !effort.equals("none"));
         }
-        RequestBody.requireArray("messages", messages, "a list of messages");
-        List<ChatMessage> list = new ArrayList<>();
-        for (JsonNode message : messages) {
-            JsonNode role = message.path("role");
-            if (!role.isTextual()) {
+        ObjectNode given = body.object("chat_template_kwargs");
+        if (given != null) {
+            RequestBody.refuseIn(
+                    given, "chat_template_kwargs", List.of("chat_template", "tokenize"));
+            given.properties()
+                    .forEach(
+                            entry ->
+                                    variables.put(
+                                            entry.getKey(), RequestBody.plain(entry.getValue())));
+        }
+        JsonNode documents = body.list("documents");
+        if (documents != null) {
+            if (!text.chatTemplate().mentions("documents")) {
                 throw ApiException.badRequest(
-                        "messages", "message " + list.size() + " has no role");
+                        "documents", "the model's chat template makes nothing of documents");
             }
-            list.add(
-                    new ChatMessage(
-                            role.textValue(), content(list.size(), message.path("content"))));
+            variables.put("documents", RequestBody.plain(documents));
         }
-        if (list.isEmpty()) {
-            throw ApiException.badRequest(
-                    "messages", "messages is empty, but must have at least one message");
+        if (tools.declared() != null) {
+            variables.put("tools", tools.declared());
         }
-        return list;
-    }
-
-    /** A string, or a list of text parts. */
-    private static String content(int index, JsonNode content) {
-        if (content.isTextual()) {
-            return content.textValue();
-        }
-        StringBuilder text = new StringBuilder();
-        if (!content.isArray()) {
-            throw ApiException.badRequest(
-                    "messages",
-                    "the content of message "
-                            + index
-                            + " must be a string or a list of text parts");
-        }
-        for (JsonNode part : content) {
-            if (!"text".equals(part.path("type").asText()) || !part.path("text").isTextual()) {
-                throw ApiException.badRequest(
-                        "messages",
-                        "message "
-                                + index
-                                + " has a part that is not text; this model takes text only");
-            }
-            text.append(part.path("text").textValue());
-        }
-        return text.toString();
+        return variables;
     }
 }

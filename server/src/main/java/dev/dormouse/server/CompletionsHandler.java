@@ -1,6 +1,7 @@
 package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import dev.dormouse.model.tokenizer.IncrementalDecoder;
 import dev.dormouse.model.tokenizer.Tokenizer;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,47 +10,50 @@ import org.jspecify.annotations.Nullable;
 /** {@code POST /v1/completions}: from text or token ids. */
 final class CompletionsHandler implements JobSource {
     /** As in OpenAI's API. */
-    private static final int DEFAULT_MAX_TOKENS = 16;
+    private static final long DEFAULT_MAX_TOKENS = 16;
 
     private final Tokenizer tokenizer;
     private final JobReader reader;
-    private final AnswerFormat format;
 
     CompletionsHandler(JobReader reader, Tokenizer tokenizer) {
         this.tokenizer = tokenizer;
         this.reader = reader;
-        this.format = new TextFormat(tokenizer);
     }
 
     @Override
     public Job job(RequestBody body, String requestId) {
-        if (body.flag("echo", false)) {
-            throw ApiException.badRequest("echo", "echo is not supported; leave it out");
-        }
+        boolean echo = body.flag("echo", false);
         @Nullable Long given = body.integer("max_tokens");
-        long maxTokens = given == null ? DEFAULT_MAX_TOKENS : given;
-        @Nullable Long logprobs = body.integer("logprobs");
+        // Nothing but the prompt is wanted; the token that a sequence has to have is not told.
+        boolean generates = !(echo && given != null && given == 0);
+        MaxTokens maxTokens =
+                new MaxTokens(
+                        "max_tokens", given == null ? DEFAULT_MAX_TOKENS : generates ? given : 1L);
+        @Nullable Integer logprobs =
+                body.node("logprobs") == null ? null : body.integer("logprobs", 0);
+        TokenSpelling spelling =
+                new TokenSpelling(tokenizer, body.flag("return_tokens_as_token_ids", false));
         return reader.read(
                 body,
-                format,
-                "cmpl-",
-                requestId,
-                prompts(body),
-                prompt -> reader.roomOr(maxTokens, "max_tokens", prompt),
-                logprobs == null
-                        ? null
-                        : Math.toIntExact(Math.clamp(logprobs, -1, Integer.MAX_VALUE)));
+                new JobReader.Draft(
+                        new TextFormat(spelling),
+                        "cmpl-",
+                        prompts(body, reader.truncation(body, maxTokens), echo),
+                        maxTokens,
+                        logprobs,
+                        echo,
+                        generates),
+                requestId);
     }
 
-    private List<List<Integer>> prompts(RequestBody body) {
+    private List<JobReader.Prompt> prompts(RequestBody body, Truncation truncation, boolean echo) {
         JsonNode prompt = body.node("prompt");
         if (prompt == null) {
             throw ApiException.badRequest("prompt", "prompt is missing");
         }
-        boolean special = body.flag("add_special_tokens", true);
         if (prompt.isTextual()) {
             var _ = reader.choices(body, 1);
-            return List.of(encode(prompt.textValue(), special));
+            return List.of(prompt(body, prompt, truncation, echo));
         }
         RequestBody.requireArray(
                 "prompt", prompt, "a string, a list of token ids, or a list of either");
@@ -59,20 +63,33 @@ final class CompletionsHandler implements JobSource {
         }
         if (prompt.get(0).isIntegralNumber()) {
             var _ = reader.choices(body, 1);
-            return List.of(reader.prompt("prompt", prompt));
+            return List.of(prompt(body, prompt, truncation, echo));
         }
         var _ = reader.choices(body, prompt.size());
-        List<List<Integer>> prompts = new ArrayList<>();
+        List<JobReader.Prompt> prompts = new ArrayList<>();
         for (JsonNode element : prompt) {
-            prompts.add(
-                    element.isTextual()
-                            ? encode(element.textValue(), special)
-                            : reader.prompt("prompt", element));
+            prompts.add(prompt(body, element, truncation, echo));
         }
         return prompts;
     }
 
-    private List<Integer> encode(String text, boolean special) {
-        return reader.prompt("prompt", tokenizer.encode(text, special, true));
+    private JobReader.Prompt prompt(
+            RequestBody body, JsonNode prompt, Truncation truncation, boolean echo) {
+        if (!prompt.isTextual()) {
+            List<Integer> tokens = reader.prompt("prompt", prompt, truncation);
+            return new JobReader.Prompt(tokens, echo ? text(body, tokens) : "");
+        }
+        int[] all =
+                tokenizer.encode(prompt.textValue(), body.flag("add_special_tokens", true), true);
+        List<Integer> tokens = reader.prompt("prompt", all, truncation);
+        String whole = tokens.size() < all.length ? text(body, tokens) : prompt.textValue();
+        return new JobReader.Prompt(tokens, echo ? whole : "");
+    }
+
+    private String text(RequestBody body, List<Integer> tokens) {
+        IncrementalDecoder decoder = tokenizer.decoder(body.flag("skip_special_tokens", true));
+        StringBuilder text = new StringBuilder();
+        tokens.forEach(token -> text.append(decoder.push(token)));
+        return text.append(decoder.finish()).toString();
     }
 }

@@ -3,6 +3,7 @@ package dev.dormouse.server;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.WakeTag;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Gauge;
@@ -21,10 +22,6 @@ import java.util.function.Predicate;
  * as half a wake. Thread-safe.
  */
 final class ControlMetrics {
-    /** Operations that vLLM measures. */
-    static final List<String> SLEEP_OPERATIONS =
-            List.of("sleep", "release_kv_cache_memory", "wake");
-
     /** Operations that may wait for requests or readers. */
     private static final List<String> OPERATIONS =
             List.of("sleep", "release_kv_cache_memory", "wake", "pause");
@@ -80,7 +77,7 @@ final class ControlMetrics {
                             .description("Transitions that were in order and failed.")
                             .tags(tags.and("operation", operation))
                             .register(registry));
-            if (SLEEP_OPERATIONS.contains(operation)) {
+            if (EngineStatistics.TRANSITIONS.contains(operation)) {
                 Gauge.builder(
                                 "vllm:sleep_mode_operations_in_flight",
                                 running,

@@ -3,7 +3,6 @@ package dev.dormouse.server;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.helidon.http.Method;
 import io.helidon.webserver.http.Handler;
-import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import java.util.List;
 
@@ -40,17 +39,17 @@ final class ControlRoutes {
     }
 
     /** The calls that change the engine. */
-    void addChanges(HttpRouting.Builder routing) {
-        changes.forEach(route -> add(routing, route));
+    void addChanges(Paths paths) {
+        changes.forEach(route -> add(paths, route));
     }
 
     /** The calls that only ask; a router's or an operator's monitor needs no more. */
-    void addQuestions(HttpRouting.Builder routing) {
-        questions.forEach(route -> add(routing, route));
+    void addQuestions(Paths paths) {
+        questions.forEach(route -> add(paths, route));
     }
 
     /** Says of the calls that change the engine where they are taken. */
-    void addSignposts(HttpRouting.Builder routing) {
+    void addSignposts(Paths paths) {
         for (Route route : changes) {
             Handler signpost =
                     (request, response) -> {
@@ -60,12 +59,12 @@ final class ControlRoutes {
                                 "%s %s is taken by the admin listener (--admin-port), not here"
                                         .formatted(route.method().text(), route.path()));
                     };
-            routing.route(route.method(), route.path(), signpost);
+            paths.add(route.method(), route.path(), signpost);
         }
     }
 
-    private static void add(HttpRouting.Builder routing, Route route) {
-        routing.route(
+    private static void add(Paths paths, Route route) {
+        paths.add(
                 route.method(),
                 route.path(),
                 (request, response) ->

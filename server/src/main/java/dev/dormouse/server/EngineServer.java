@@ -1,21 +1,22 @@
 package dev.dormouse.server;
 
-import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
+import dev.dormouse.http.JsonBodies;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
-import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The HTTP server of one engine: OpenAI's endpoints, health and metrics for everybody, and on a
@@ -30,6 +31,7 @@ public final class EngineServer implements AutoCloseable {
      */
     private static final int MAX_BODIES_READ = 4;
 
+    private static final String MODELS = "/v1/models";
     private static final Pattern REQUEST_ID = Pattern.compile("[\\x21-\\x7e]{1,128}");
     private static final io.helidon.http.HeaderName X_REQUEST_ID =
             HeaderNames.create("X-Request-Id");
@@ -39,6 +41,7 @@ public final class EngineServer implements AutoCloseable {
     private final JobRunner runner;
     private final JobReader reader;
     private final Tokenizing tokenizing;
+    private final String version;
     private final int maxRequestsInFlight;
     private final Semaphore places;
     private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
@@ -58,7 +61,8 @@ public final class EngineServer implements AutoCloseable {
         this.clock = clock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
-        this.reader = new JobReader(engine.info(), config.legs());
+        this.reader = new JobReader(engine.info(), config.legs(), text.tokenizer());
+        this.version = config.version();
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
         this.maxRequestsInFlight = config.maxRequestsInFlight();
         this.places = new Semaphore(maxRequestsInFlight);
@@ -73,7 +77,10 @@ public final class EngineServer implements AutoCloseable {
                             "--admin-host or --admin-port",
                             config.maxBodyBytes(),
                             limits,
-                            adminRoutes(admin, control, status));
+                            new ApiKeys(
+                                    admin.token() == null ? List.of() : List.of(admin.token())),
+                            "/",
+                            paths -> adminPaths(paths, control, status));
             try {
                 this.publicListener =
                         Listener.start(
@@ -82,7 +89,9 @@ public final class EngineServer implements AutoCloseable {
                                 "--host or --port",
                                 config.maxBodyBytes(),
                                 limits,
-                                publicRoutes(admin, control, status, text));
+                                new ApiKeys(config.apiKeys()),
+                                "/v1/",
+                                paths -> publicPaths(paths, admin, control, status, text));
             } catch (RuntimeException e) {
                 adminListener.close();
                 throw e;
@@ -149,51 +158,55 @@ public final class EngineServer implements AutoCloseable {
         metrics.close();
     }
 
-    private static HttpRouting.Builder adminRoutes(
-            AdminConfig admin, ControlRoutes control, StatusRoutes status) {
-        HttpRouting.Builder routing = HttpRouting.builder();
-        if (admin.token() != null) {
-            routing.addFilter(new BearerToken(admin.token())::check);
-        }
-        status.addTo(routing);
-        control.addChanges(routing);
-        control.addQuestions(routing);
-        return routing;
+    private static void adminPaths(Paths paths, ControlRoutes control, StatusRoutes status) {
+        status.addTo(paths);
+        control.addChanges(paths);
+        control.addQuestions(paths);
     }
 
-    private HttpRouting.Builder publicRoutes(
-            AdminConfig admin, ControlRoutes control, StatusRoutes status, ModelText text) {
+    private void publicPaths(
+            Paths paths,
+            AdminConfig admin,
+            ControlRoutes control,
+            StatusRoutes status,
+            ModelText text) {
         CompletionsHandler completions = new CompletionsHandler(reader, text.tokenizer());
         ChatHandler chat = new ChatHandler(reader, text);
-        HttpRouting.Builder routing =
-                HttpRouting.builder()
-                        .post(
-                                "/v1/completions",
-                                (request, response) -> admit(completions, request, response))
-                        .post(
-                                "/v1/chat/completions",
-                                (request, response) -> admit(chat, request, response))
-                        .get("/v1/models", (request, response) -> Answers.send(response, models()))
-                        .post(
-                                "/tokenize",
-                                (request, response) ->
-                                        Answers.send(
-                                                response,
-                                                tokenizing.tokenize(RequestBody.bytes(request))))
-                        .post(
-                                "/detokenize",
-                                (request, response) ->
-                                        Answers.send(
-                                                response,
-                                                tokenizing.detokenize(RequestBody.bytes(request))));
-        status.addTo(routing);
-        control.addQuestions(routing);
+        paths.post("/v1/completions", (request, response) -> admit(completions, request, response));
+        paths.post("/v1/chat/completions", (request, response) -> admit(chat, request, response));
+        paths.get(MODELS, (request, response) -> Answers.send(response, models()));
+        paths.get(
+                MODELS + "/*",
+                (request, response) -> Answers.send(response, model(request.path().path())));
+        paths.post(
+                "/tokenize",
+                (request, response) ->
+                        Answers.send(response, tokenizing.tokenize(RequestBody.bytes(request))));
+        paths.post(
+                "/detokenize",
+                (request, response) ->
+                        Answers.send(response, tokenizing.detokenize(RequestBody.bytes(request))));
+        paths.get(
+                "/version",
+                (request, response) ->
+                        Answers.send(response, Answers.JSON.objectNode().put("version", version)));
+        paths.get(
+                "/load",
+                (request, response) ->
+                        Answers.send(
+                                response, Answers.JSON.objectNode().put("server_load", load())));
+        status.addTo(paths);
+        control.addQuestions(paths);
         if (admin.alsoPublic()) {
-            control.addChanges(routing);
+            control.addChanges(paths);
         } else {
-            control.addSignposts(routing);
+            control.addSignposts(paths);
         }
-        return routing;
+    }
+
+    /** Completions that are read or served now. */
+    private int load() {
+        return maxRequestsInFlight - places.availablePermits();
     }
 
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
@@ -201,6 +214,10 @@ public final class EngineServer implements AutoCloseable {
         if (ending) {
             throw ApiException.of(
                     503, "engine_unavailable", "the engine shuts down; ask another one");
+        }
+        @Nullable String refusal = JsonBodies.refusal(request.headers());
+        if (refusal != null) {
+            throw ApiException.of(400, "unsupported_media_type", refusal);
         }
         if (!places.tryAcquire()) {
             throw ApiException.of(
@@ -248,13 +265,22 @@ public final class EngineServer implements AutoCloseable {
     private ObjectNode models() {
         ObjectNode answer = Answers.JSON.objectNode();
         answer.put("object", "list");
-        ArrayNode data = answer.putArray("data");
-        data.addObject()
+        answer.putArray("data").add(model());
+        return answer;
+    }
+
+    private ObjectNode model() {
+        return Answers.JSON
+                .objectNode()
                 .put("id", engine.info().servedModelName())
                 .put("object", "model")
                 .put("created", clock.instant().getEpochSecond())
                 .put("owned_by", "dormouse")
                 .put("max_model_len", engine.info().maxModelLength());
-        return answer;
+    }
+
+    private ObjectNode model(String path) {
+        reader.requireModel(path.substring(MODELS.length() + 1));
+        return model();
     }
 }

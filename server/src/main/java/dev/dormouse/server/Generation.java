@@ -14,6 +14,9 @@ import java.util.concurrent.LinkedBlockingQueue;
  * The sequences of one HTTP request, from submission to their ends. Closing it ends what still
  * runs, so that a client that left costs nothing further.
  *
+ * <p>If the first sequence's prompt is held by another engine, it is read for that sequence alone;
+ * the others, which have the same prompt, follow once it is here.
+ *
  * <p>One thread submits and takes; the engine's thread delivers. The queue holds at most what the
  * sequences may generate.
  */
@@ -24,6 +27,7 @@ final class Generation implements AutoCloseable {
     private final BlockingQueue<Message> arrivals = new LinkedBlockingQueue<>();
     private final List<Boolean> open = new ArrayList<>();
     private int openCount;
+    private int submitted;
 
     /** What {@link #next} waits for. */
     sealed interface Message {
@@ -49,15 +53,19 @@ final class Generation implements AutoCloseable {
     static Generation start(
             Engine engine, List<GenerationRequest> requests, ClientConnection client) {
         Generation generation = new Generation(engine, requests, client);
-        for (int i = 0; i < requests.size(); i++) {
-            int index = i;
-            generation.open.add(true);
-            generation.openCount++;
-            engine.submit(
-                    requests.get(i), event -> generation.arrivals.add(new Arrival(index, event)));
-        }
+        requests.forEach(request -> generation.open.add(true));
+        generation.openCount = requests.size();
+        boolean reads = requests.getFirst().kvTransferParams() != null;
+        generation.submit(reads ? 1 : requests.size());
         client.whenGone(() -> generation.arrivals.add(new Message.ClientLeft()));
         return generation;
+    }
+
+    private void submit(int end) {
+        while (submitted < end) {
+            int index = submitted++;
+            engine.submit(requests.get(index), event -> arrivals.add(new Arrival(index, event)));
+        }
     }
 
     /** True while a sequence has not ended. */
@@ -76,13 +84,14 @@ final class Generation implements AutoCloseable {
             case Message.ClientLeft() -> throw new CloseConnectionException("client left");
             case Arrival arrival -> {
                 switch (arrival.event()) {
-                    case GenerationEvent.Tokens ignored -> {}
-                    case GenerationEvent.Finished ignored -> ended(arrival.index());
+                    case GenerationEvent.Prompt _, GenerationEvent.Tokens _ -> {}
+                    case GenerationEvent.Finished _ -> ended(arrival.index());
                     case GenerationEvent.Failed failed -> {
                         ended(arrival.index());
                         throw ApiException.of(failed);
                     }
                 }
+                submit(requests.size());
                 yield arrival;
             }
         };
@@ -96,7 +105,7 @@ final class Generation implements AutoCloseable {
     @Override
     public void close() {
         client.forgetWhenGone();
-        for (int i = 0; i < requests.size(); i++) {
+        for (int i = 0; i < submitted; i++) {
             if (open.get(i)) {
                 engine.abort(requests.get(i).id());
             }

@@ -6,17 +6,20 @@ import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.model.tokenizer.Tokenizer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
-import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
  * What the completion endpoints' requests have in common, from body to {@link Job}. Thread-safe.
  */
 final class JobReader {
+    /** As in OpenAI's API. */
+    static final int MAX_LOGPROBS = 20;
+
     /** Sequences of one request at most. */
     private static final int MAX_CHOICES = 128;
 
@@ -24,38 +27,60 @@ final class JobReader {
     private final ServedLegs legs;
     private final SamplingFields samplingFields;
 
-    JobReader(EngineInfo info, ServedLegs legs) {
+    JobReader(EngineInfo info, ServedLegs legs, Tokenizer tokenizer) {
         this.info = info;
         this.legs = legs;
-        this.samplingFields = new SamplingFields(info.model().vocabularySize());
+        this.samplingFields = new SamplingFields(tokenizer, info.model().vocabularySize());
     }
+
+    /**
+     * A prompt as an endpoint read it.
+     *
+     * @param tokens what the model reads
+     * @param echo text that stands before the output
+     */
+    record Prompt(List<Integer> tokens, String echo) {}
+
+    /**
+     * What an endpoint has read of a request.
+     *
+     * @param prefix what the answer's id begins with
+     * @param maxTokens the limit for each choice
+     * @param logprobs likely tokens to report per token, or null
+     * @param echoes whether log probabilities begin with the prompt's
+     * @param generates whether output is told
+     */
+    record Draft(
+            AnswerFormat format,
+            String prefix,
+            List<Prompt> prompts,
+            MaxTokens maxTokens,
+            @Nullable Integer logprobs,
+            boolean echoes,
+            boolean generates) {}
 
     /**
      * Makes a job.
      *
-     * @param prefix what the answer's id begins with
      * @param requestId the client's or a fresh id
-     * @param prompts token ids of each prompt
-     * @param maxTokens the token limit for a prompt of a given length
-     * @param logprobs likely tokens to report, or null
      */
-    Job read(
-            RequestBody body,
-            AnswerFormat format,
-            String prefix,
-            String requestId,
-            List<List<Integer>> prompts,
-            ToIntFunction<List<Integer>> maxTokens,
-            @Nullable Integer logprobs) {
-        requireModel(body);
-        int choices = choices(body, prompts.size());
-        @Nullable KvTransferParams params = transferParams(body, choices * prompts.size());
-        String id = prefix + requestId;
+    Job read(RequestBody body, Draft draft, String requestId) {
+        requireModel(body.text("model"));
+        boolean stream = body.flag("stream", false);
+        int choices = choices(body, draft.prompts().size());
+        @Nullable KvTransferParams params = transferParams(body, choices, draft.prompts().size());
+        @Nullable Integer echoedTop = draft.echoes() ? draft.logprobs() : null;
+        @Nullable Integer top = promptLogprobs(body, stream);
+        String id = draft.prefix() + requestId;
         List<GenerationRequest> requests = new ArrayList<>();
-        for (List<Integer> tokens : prompts) {
-            List<Integer> prompt = List.copyOf(tokens); // shared by its choices
+        for (Prompt prompt : draft.prompts()) {
+            List<Integer> tokens = List.copyOf(prompt.tokens()); // shared by its choices
             SamplingParameters sampling =
-                    samplingFields.read(body, maxTokens.applyAsInt(prompt), logprobs);
+                    samplingFields.read(
+                            body,
+                            draft.maxTokens().within(info.maxModelLength() - tokens.size()),
+                            draft.logprobs(),
+                            larger(echoedTop, top));
             for (int i = 0; i < choices; i++) {
                 requests.add(
                         new GenerationRequest(
@@ -64,19 +89,42 @@ final class JobReader {
                                         + requests.size()
                                         + "-"
                                         + UUID.randomUUID().toString().substring(0, 8),
-                                prompt,
+                                tokens,
                                 withSeed(sampling, i),
-                                params));
+                                i == 0 ? params : null));
             }
         }
         return new Job(
                 id,
-                format,
+                draft.format(),
                 requests,
                 choices,
-                body.flag("stream", false),
-                includeUsage(body),
+                draft.prompts().stream()
+                        .map(prompt -> new Job.PromptReport(prompt.echo(), echoedTop, top))
+                        .toList(),
+                draft.generates(),
+                stream,
+                StreamedUsage.of(body, stream),
                 body.flag("return_token_ids", false));
+    }
+
+    private static @Nullable Integer larger(@Nullable Integer one, @Nullable Integer other) {
+        if (one == null || other == null) {
+            return one == null ? other : one;
+        }
+        return Math.max(one, other);
+    }
+
+    /** As in vLLM, a stream has no place for them. */
+    private static @Nullable Integer promptLogprobs(RequestBody body, boolean stream) {
+        if (body.node("prompt_logprobs") == null) {
+            return null;
+        }
+        if (stream) {
+            throw ApiException.badRequest(
+                    "prompt_logprobs", "prompt_logprobs needs stream to be false");
+        }
+        return body.integer("prompt_logprobs", 0);
     }
 
     /**
@@ -95,19 +143,33 @@ final class JobReader {
                             + " prompts, but together they must be 1 to "
                             + MAX_CHOICES);
         }
+        if (body.integer("best_of", choices) != choices) {
+            throw ApiException.badRequest(
+                    "best_of", "best_of must equal n, since every choice is returned");
+        }
         return choices;
     }
 
     /** A prompt of tokens that the body names. */
-    List<Integer> prompt(String field, JsonNode tokens) {
-        requireLength(field, tokens.size());
-        return requireTokens(field, RequestBody.integers(field, tokens));
+    List<Integer> prompt(String field, JsonNode tokens, Truncation truncation) {
+        RequestBody.requireArray(field, tokens, "a list of integers");
+        int from = truncation.from(tokens.size());
+        int to = truncation.to(tokens.size());
+        requireLength(field, to - from);
+        return requireTokens(field, RequestBody.integers(field, tokens, from, to));
     }
 
     /** A prompt that was a text. */
-    List<Integer> prompt(String field, int[] tokens) {
-        requireLength(field, tokens.length);
-        return requireTokens(field, Arrays.stream(tokens).boxed().toList());
+    List<Integer> prompt(String field, int[] tokens, Truncation truncation) {
+        int from = truncation.from(tokens.length);
+        int to = truncation.to(tokens.length);
+        requireLength(field, to - from);
+        return requireTokens(field, Arrays.stream(tokens, from, to).boxed().toList());
+    }
+
+    /** How the body wants long prompts to be cut. */
+    Truncation truncation(RequestBody body, MaxTokens maxTokens) {
+        return Truncation.of(body, info.maxModelLength(), maxTokens);
     }
 
     /** Refuses what the engine would refuse, before it costs memory. */
@@ -121,18 +183,6 @@ final class JobReader {
                             + info.maxModelLength()
                             + " tokens and one must be left for the output; shorten the prompt");
         }
-    }
-
-    /** The token limit of the body's field, or all that fits behind the prompt. */
-    int roomOr(@Nullable Long limit, String field, List<Integer> prompt) {
-        if (limit == null) {
-            return Math.max(1, info.maxModelLength() - prompt.size());
-        }
-        if (limit < 1 || limit > Integer.MAX_VALUE) {
-            throw ApiException.badRequest(
-                    field, field + " is " + limit + ", but must be at least 1");
-        }
-        return limit.intValue();
     }
 
     /** Refuses token ids that the model does not have. */
@@ -161,8 +211,8 @@ final class JobReader {
         return seed == null || choice == 0 ? sampling : sampling.withSeed(seed + choice);
     }
 
-    private void requireModel(RequestBody body) {
-        String model = body.text("model");
+    /** Refuses another model's name. */
+    void requireModel(@Nullable String model) {
         if (model != null && !model.equals(info.servedModelName())) {
             throw ApiException.of(
                     404,
@@ -175,33 +225,26 @@ final class JobReader {
         }
     }
 
-    private static boolean includeUsage(RequestBody body) {
-        JsonNode options = body.node("stream_options");
-        if (options == null) {
-            return false;
-        }
-        if (!options.isObject()) {
-            throw RequestBody.wrongType("stream_options", options, "an object");
-        }
-        return options.path("include_usage").asBoolean(false);
-    }
-
-    private @Nullable KvTransferParams transferParams(RequestBody body, int sequences) {
+    /**
+     * The blocks of a prompt that another engine holds are read once: the prompt's further choices
+     * find them in the prefix cache.
+     */
+    private @Nullable KvTransferParams transferParams(RequestBody body, int choices, int prompts) {
         JsonNode json = body.node("kv_transfer_params");
         if (json == null) {
             return null;
-        }
-        if (sequences != 1) {
-            throw ApiException.badRequest(
-                    "kv_transfer_params",
-                    "kv_transfer_params names the blocks of one sequence, but the request asks for "
-                            + sequences);
         }
         KvTransferParams params;
         try {
             params = KvTransferParams.of(json);
         } catch (ConnectorException e) {
             throw ApiException.badRequest("kv_transfer_params", String.valueOf(e.getMessage()));
+        }
+        if (prompts != 1 || (choices != 1 && !params.remotePrefill())) {
+            throw ApiException.badRequest(
+                    "kv_transfer_params",
+                    "kv_transfer_params names the blocks of one sequence, but the request asks for "
+                            + choices * prompts);
         }
         String problem = legs.refusal(params);
         if (problem == null) {

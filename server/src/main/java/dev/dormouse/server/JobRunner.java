@@ -6,18 +6,16 @@ import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationEvent.Finished;
-import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
 import dev.dormouse.engine.GenerationEvent.Tokens;
 import dev.dormouse.engine.GenerationEvent.Usage;
-import dev.dormouse.engine.StopReason;
 import dev.dormouse.http.ClientConnection;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.UncheckedIOException;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.InstantSource;
-import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Runs a job and answers its client, at once or piece by piece. Thread-safe. */
@@ -46,77 +44,60 @@ final class JobRunner {
         }
     }
 
-    /** One choice while it is collected. */
-    private static final class Choice {
-        private final StringBuilder text = new StringBuilder();
-        private final List<Integer> tokenIds = new ArrayList<>();
-        private final List<TokenLogprobs> logprobs = new ArrayList<>();
-        private @Nullable Finished finished;
-
-        void add(Tokens tokens) {
-            text.append(tokens.text());
-            tokenIds.addAll(tokens.tokenIds());
-            logprobs.addAll(tokens.logprobs());
-        }
+    private static List<Choice> choices(Job job) {
+        return IntStream.range(0, job.requests().size())
+                .mapToObj(index -> new Choice(job, index))
+                .toList();
     }
 
     private ObjectNode whole(Job job, Generation generation, ServerMetrics.Timing timing)
             throws InterruptedException {
-        List<Choice> choices = new ArrayList<>();
-        job.requests().forEach(request -> choices.add(new Choice()));
+        List<Choice> choices = choices(job);
         while (generation.isOpen()) {
             Generation.Arrival arrival = generation.next();
             Choice choice = choices.get(arrival.index());
             switch (arrival.event()) {
+                case GenerationEvent.Prompt prompt -> choice.scored(prompt.tokens());
                 case Tokens tokens -> {
                     timing.tokens(arrival.index(), tokens.tokenIds().size());
-                    choice.add(tokens);
+                    choice.gather(tokens);
                 }
-                case Finished finished -> choice.finished = finished;
+                case Finished finished -> choice.finish(finished);
                 case GenerationEvent.Failed failed -> throw ApiException.of(failed);
             }
         }
         ObjectNode answer = head(job, job.format().wholeName());
         ArrayNode list = answer.putArray("choices");
-        Usage usage = new Usage(0, 0, 0);
-        for (int i = 0; i < choices.size(); i++) {
-            Choice choice = choices.get(i);
-            Finished finished = java.util.Objects.requireNonNull(choice.finished);
-            list.add(wholeChoice(job, i, choice, finished));
-            usage = plus(usage, finished.usage(), job.isFirstOfPrompt(i));
-            putTransferParams(answer, finished.kvTransferParams());
+        for (Choice choice : choices) {
+            ObjectNode json = list.addObject();
+            choice.putWhole(json);
+            choice.putPromptReport(job.format().promptHome(answer, json));
+            putTransferParams(answer, choice.finished().kvTransferParams());
         }
-        answer.set("usage", Answers.usage(usage));
+        answer.set("usage", Answers.usage(usage(job, choices)));
         return answer;
-    }
-
-    private static ObjectNode wholeChoice(Job job, int index, Choice choice, Finished finished) {
-        ObjectNode json = Answers.JSON.objectNode();
-        json.put("index", index);
-        job.format().putWhole(json, choice.text.toString());
-        putLogprobs(job, json, choice.logprobs, 0);
-        putTokenIds(job, json, choice.tokenIds);
-        putFinish(json, finished);
-        return json;
     }
 
     private void stream(
             Job job, Generation generation, ServerMetrics.Timing timing, ServerResponse response)
             throws InterruptedException {
         // A request that fails before its first token is answered with a status, not with a stream.
-        Generation.Arrival first = generation.next();
+        Generation.Arrival arrival = generation.next();
         EventStream events = EventStream.open(response);
         try {
-            openChoices(job, events);
-            int[] offsets = new int[job.requests().size()];
-            Usage usage = streamEvent(job, first, offsets, timing, events, new Usage(0, 0, 0));
-            while (generation.isOpen()) {
-                usage = streamEvent(job, generation.next(), offsets, timing, events, usage);
+            List<Choice> choices = choices(job);
+            for (Choice choice : job.format().opens() ? choices : List.<Choice>of()) {
+                sendPiece(job, events, choice, choice.opening(), null);
             }
-            if (job.includeUsage()) {
+            write(job, choices.get(arrival.index()), arrival.event(), timing, events);
+            while (generation.isOpen()) {
+                arrival = generation.next();
+                write(job, choices.get(arrival.index()), arrival.event(), timing, events);
+            }
+            if (job.usage() != StreamedUsage.NEVER) {
                 ObjectNode last = head(job, job.format().pieceName());
                 last.putArray("choices");
-                last.set("usage", Answers.usage(usage));
+                last.set("usage", Answers.usage(usage(job, choices)));
                 events.send(last);
             }
             events.done();
@@ -128,52 +109,42 @@ final class JobRunner {
         }
     }
 
-    private void openChoices(Job job, EventStream events) {
-        for (int i = 0; job.format().opens() && i < job.requests().size(); i++) {
-            ObjectNode choice = Answers.JSON.objectNode();
-            choice.put("index", i);
-            job.format().putOpening(choice);
-            choice.putNull("finish_reason");
-            sendPiece(job, events, choice, null);
+    /** Sends what an event means for its choice. */
+    private void write(
+            Job job,
+            Choice choice,
+            GenerationEvent event,
+            ServerMetrics.Timing timing,
+            EventStream events) {
+        switch (event) {
+            case GenerationEvent.Prompt prompt -> choice.scored(prompt.tokens());
+            case Tokens tokens -> {
+                timing.tokens(choice.index(), tokens.tokenIds().size());
+                for (ObjectNode piece : choice.written(tokens)) {
+                    sendPiece(job, events, choice, piece, null);
+                }
+            }
+            case Finished finished -> {
+                for (ObjectNode piece : choice.written(finished)) {
+                    sendPiece(job, events, choice, piece, finished.kvTransferParams());
+                }
+            }
+            case GenerationEvent.Failed failed -> throw ApiException.of(failed);
         }
     }
 
-    /** Sends what an event means for its choice; answers the usage with what it adds. */
-    private Usage streamEvent(
-            Job job,
-            Generation.Arrival arrival,
-            int[] offsets,
-            ServerMetrics.Timing timing,
-            EventStream events,
-            Usage usage) {
-        ObjectNode choice = Answers.JSON.objectNode();
-        choice.put("index", arrival.index());
-        return switch (arrival.event()) {
-            case Tokens tokens -> {
-                timing.tokens(arrival.index(), tokens.tokenIds().size());
-                job.format().putPiece(choice, tokens.text());
-                putLogprobs(job, choice, tokens.logprobs(), offsets[arrival.index()]);
-                offsets[arrival.index()] += tokens.text().length();
-                putTokenIds(job, choice, tokens.tokenIds());
-                choice.putNull("finish_reason");
-                sendPiece(job, events, choice, null);
-                yield usage;
-            }
-            case Finished finished -> {
-                job.format().putPiece(choice, "");
-                choice.putNull("logprobs");
-                putFinish(choice, finished);
-                sendPiece(job, events, choice, finished.kvTransferParams());
-                yield plus(usage, finished.usage(), job.isFirstOfPrompt(arrival.index()));
-            }
-            case GenerationEvent.Failed failed -> throw ApiException.of(failed);
-        };
-    }
-
     private void sendPiece(
-            Job job, EventStream events, ObjectNode choice, @Nullable KvTransferParams params) {
+            Job job,
+            EventStream events,
+            Choice choice,
+            ObjectNode written,
+            @Nullable KvTransferParams params) {
         ObjectNode piece = head(job, job.format().pieceName());
-        piece.putArray("choices").add(choice);
+        piece.putArray("choices").add(written);
+        choice.putPromptTokens(job.format().promptHome(piece, written));
+        if (job.usage() == StreamedUsage.ALWAYS) {
+            piece.set("usage", Answers.usage(choice.usageSoFar()));
+        }
         putTransferParams(piece, params);
         events.send(piece);
     }
@@ -187,42 +158,25 @@ final class JobRunner {
         return json;
     }
 
-    private static void putFinish(ObjectNode choice, Finished finished) {
-        choice.put("finish_reason", finished.reason().wireName());
-        switch (finished.stopReason()) {
-            case null -> choice.putNull("stop_reason");
-            case StopReason.Text(String stop) -> choice.put("stop_reason", stop);
-            case StopReason.Token(int tokenId) -> choice.put("stop_reason", tokenId);
-        }
-    }
-
     private static void putTransferParams(ObjectNode json, @Nullable KvTransferParams params) {
         if (params != null) {
             json.set("kv_transfer_params", params.toJson());
         }
     }
 
-    private static void putTokenIds(Job job, ObjectNode choice, List<Integer> tokenIds) {
-        if (job.returnTokenIds()) {
-            ArrayNode ids = choice.putArray("token_ids");
-            tokenIds.forEach(ids::add);
-        }
-    }
-
-    private static void putLogprobs(
-            Job job, ObjectNode choice, List<TokenLogprobs> logprobs, int offset) {
-        if (logprobs.isEmpty()) {
-            choice.putNull("logprobs");
-        } else {
-            job.format().putLogprobs(choice, logprobs, offset);
-        }
-    }
-
     /** The sum, in which a prompt counts once, as in OpenAI's API, however many choices it has. */
-    private static Usage plus(Usage sum, Usage choice, boolean firstOfPrompt) {
-        return new Usage(
-                sum.promptTokens() + (firstOfPrompt ? choice.promptTokens() : 0),
-                sum.completionTokens() + choice.completionTokens(),
-                sum.cachedTokens() + (firstOfPrompt ? choice.cachedTokens() : 0));
+    private static Usage usage(Job job, List<Choice> choices) {
+        int prompt = 0;
+        int completion = 0;
+        int cached = 0;
+        for (Choice choice : choices) {
+            Usage usage = choice.usage();
+            completion += usage.completionTokens();
+            if (job.isFirstOfPrompt(choice.index())) {
+                prompt += usage.promptTokens();
+                cached += usage.cachedTokens();
+            }
+        }
+        return new Usage(prompt, completion, cached);
     }
 }

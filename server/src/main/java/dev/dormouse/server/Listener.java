@@ -11,6 +11,7 @@ import io.helidon.webserver.http.ServerResponse;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
+import java.util.function.Consumer;
 
 /** One bound address of a server, with what is the same for each. */
 final class Listener implements AutoCloseable {
@@ -29,9 +30,11 @@ final class Listener implements AutoCloseable {
     }
 
     /**
-     * Binds, and serves the routes; what they do not name is not found.
+     * Binds, and serves.
      *
      * @param options the options that name host and port, for messages
+     * @param keys what opens the paths that begin with {@code guarded}
+     * @param filling adds the paths
      * @throws IllegalStateException if the address cannot be bound; the message names it
      */
     static Listener start(
@@ -40,7 +43,9 @@ final class Listener implements AutoCloseable {
             String options,
             long maxBodyBytes,
             TimeLimits limits,
-            HttpRouting.Builder routing) {
+            ApiKeys keys,
+            String guarded,
+            Consumer<Paths> filling) {
         WebServer server =
                 WebServer.builder()
                         .host(host)
@@ -52,7 +57,7 @@ final class Listener implements AutoCloseable {
                         .addConnectionSelector(new ClientConnections(limits, CLIENT_TIMEOUT))
                         .maxPayloadSize(maxBodyBytes)
                         .directHandlers(Refusals.handlers())
-                        .routing(errors(routing))
+                        .routing(routing(keys, guarded, filling))
                         .build()
                         .start();
         if (!server.isRunning()) { // Helidon logs the cause and says nothing else
@@ -77,22 +82,21 @@ final class Listener implements AutoCloseable {
         server.stop();
     }
 
-    private static HttpRouting.Builder errors(HttpRouting.Builder routing) {
-        return routing.addFilter(
-                        (chain, request, response) -> {
-                            ClientConnection.CURRENT.get().endIfAsked(request, response);
-                            chain.proceed();
-                        })
-                .any(Listener::unknown)
+    private static HttpRouting.Builder routing(
+            ApiKeys keys, String guarded, Consumer<Paths> filling) {
+        HttpRouting.Builder routing = HttpRouting.builder();
+        Paths paths = new Paths(routing, keys, guarded);
+        routing.addFilter(
+                (chain, request, response) -> {
+                    ClientConnection.CURRENT.get().endIfAsked(request, response);
+                    chain.proceed();
+                });
+        filling.accept(paths);
+        return routing.any(paths::refuse)
                 .error(
                         ApiException.class,
                         (request, response, error) -> Answers.send(response, error))
                 .error(Exception.class, Listener::unexpected);
-    }
-
-    private static void unknown(ServerRequest request, ServerResponse response) {
-        String what = request.prologue().method().text() + " " + request.path().path();
-        Answers.send(response, ApiException.of(404, "not_found", what + " does not exist here"));
     }
 
     private static void unexpected(

@@ -4,7 +4,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.http.JsonBodies;
 import io.helidon.webserver.http.ServerRequest;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -46,11 +48,24 @@ final class RequestBody {
             throw ApiException.badRequest(
                     null, "the body must be a JSON object, but is " + describe(node));
         } catch (JsonProcessingException e) {
-            throw ApiException.badRequest(
-                    null, "the body is not valid JSON: " + e.getOriginalMessage());
+            throw ApiException.badRequest(null, "the body is " + JsonBodies.fault(e));
         } catch (IOException e) {
             throw ApiException.badRequest(null, "the body cannot be read: " + e.getMessage());
         }
+    }
+
+    /** The JSON that a text is, or a missing node if it is none. */
+    static JsonNode tryJson(String text) {
+        try {
+            return JSON.readTree(text);
+        } catch (JsonProcessingException e) {
+            return MissingNode.getInstance();
+        }
+    }
+
+    /** A JSON value as plain Java: texts, numbers, truth values, null, lists and maps. */
+    static @Nullable Object plain(JsonNode node) {
+        return JSON.convertValue(node, Object.class);
     }
 
     /** A field's value, or null if it is missing or JSON's null. */
@@ -67,6 +82,16 @@ final class RequestBody {
                     node != null && (node.isBoolean() ? node.booleanValue() : !isEmpty(node));
             if (says) {
                 throw ApiException.badRequest(field, field + " is not supported; leave it out");
+            }
+        }
+    }
+
+    /** Refuses these fields of an object within the body. */
+    static void refuseIn(ObjectNode json, String field, List<String> names) {
+        for (String name : names) {
+            if (json.hasNonNull(name)) {
+                throw ApiException.badRequest(
+                        field, field + "." + name + " is not supported; leave it out");
             }
         }
     }
@@ -103,7 +128,11 @@ final class RequestBody {
 
     @Nullable Long integer(String field) {
         JsonNode node = node(field);
-        if (node != null && !(node.isIntegralNumber() && node.canConvertToLong())) {
+        // Some clients know no integers: 5.0 is one.
+        if (node != null
+                && !(node.isNumber()
+                        && node.canConvertToExactIntegral()
+                        && node.canConvertToLong())) {
             throw wrongType(field, node, "an integer");
         }
         return node == null ? null : node.longValue();
@@ -119,6 +148,24 @@ final class RequestBody {
                     field, field + " is " + value + ", which is out of range");
         }
         return value.intValue();
+    }
+
+    /** A JSON object. */
+    @Nullable ObjectNode object(String field) {
+        JsonNode node = node(field);
+        if (node == null || node instanceof ObjectNode) {
+            return (ObjectNode) node;
+        }
+        throw wrongType(field, node, "an object");
+    }
+
+    /** A JSON array. */
+    @Nullable JsonNode list(String field) {
+        JsonNode node = node(field);
+        if (node != null) {
+            requireArray(field, node, "a list");
+        }
+        return node;
     }
 
     /** A list of strings, which may also be given as one string. */
@@ -141,13 +188,18 @@ final class RequestBody {
 
     List<Integer> integers(String field) {
         JsonNode node = node(field);
-        return node == null ? List.of() : integers(field, node);
+        if (node == null) {
+            return List.of();
+        }
+        requireArray(field, node, "a list of integers");
+        return integers(field, node, 0, node.size());
     }
 
-    static List<Integer> integers(String field, JsonNode node) {
-        requireArray(field, node, "a list of integers");
-        List<Integer> integers = new ArrayList<>(node.size());
-        for (JsonNode element : node) {
+    /** Some elements of a list. */
+    static List<Integer> integers(String field, JsonNode list, int from, int to) {
+        List<Integer> integers = new ArrayList<>(to - from);
+        for (int i = from; i < to; i++) {
+            JsonNode element = list.get(i);
             if (!element.isIntegralNumber() || !element.canConvertToInt()) {
                 throw wrongType(field, element, "a list of integers");
             }

@@ -1,5 +1,7 @@
 package dev.dormouse.server;
 
+import java.util.List;
+
 /**
  * Where an engine's HTTP server listens, and what it accepts.
  *
@@ -10,6 +12,8 @@ package dev.dormouse.server;
  *     503
  * @param legs a request for another leg is refused
  * @param admin where sleep and the like are taken
+ * @param apiKeys keys one of which {@code /v1/} asks for; none lets everybody in
+ * @param version what {@code /version} tells
  */
 public record ServerConfig(
         String host,
@@ -17,12 +21,15 @@ public record ServerConfig(
         long maxBodyBytes,
         int maxRequestsInFlight,
         ServedLegs legs,
-        AdminConfig admin) {
+        AdminConfig admin,
+        List<String> apiKeys,
+        String version) {
     /** Large enough for any prompt that a model's context can hold. */
     public static final long DEFAULT_MAX_BODY_BYTES = 16L << 20;
 
     /** Checks the ranges. */
     public ServerConfig {
+        apiKeys = List.copyOf(apiKeys);
         if (port < 0 || port > 65535) {
             throw new IllegalArgumentException(
                     "--port is " + port + ", but must be between 0 and 65535");
@@ -37,5 +44,15 @@ public record ServerConfig(
                             + maxRequestsInFlight
                             + ", but must be at least 1");
         }
+        if (apiKeys.stream().anyMatch(String::isBlank)) {
+            throw new IllegalArgumentException("an API key is blank; give one with --api-key");
+        }
+    }
+
+    /** Prints no key. */
+    @Override
+    public String toString() {
+        return "ServerConfig[%s:%d, %d bytes, %d in flight, %s, %d keys]"
+                .formatted(host, port, maxBodyBytes, maxRequestsInFlight, legs, apiKeys.size());
     }
 }

@@ -1,22 +1,16 @@
 package dev.dormouse.server;
 
 import dev.dormouse.connector.TransferStatistics;
-import dev.dormouse.connector.TransferStatistics.TransferSample;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineStatistics;
-import dev.dormouse.engine.EngineStatistics.TransitionSample;
 import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
-import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
-import java.util.HashMap;
-import java.util.Map;
 import java.util.function.LongSupplier;
 import java.util.function.ToDoubleFunction;
-import java.util.stream.IntStream;
 
 /**
  * An engine's metrics in Prometheus' text format, under vLLM's names where vLLM has one and under
@@ -26,31 +20,15 @@ final class ServerMetrics implements AutoCloseable {
     private static final double[] SHORT_SECONDS = {
         .001, .005, .01, .025, .05, .075, .1, .2, .3, .5, .75, 1, 2.5, 5, 10, 30, 60
     };
-    private static final double[] TRANSFER_SECONDS = {
-        .005, .01, .025, .05, .075, .1, .2, .3, .5, .75, 1, 5
-    };
-    private static final double[] POST_SECONDS = {
-        .001, .005, .01, .025, .05, .075, .1, .2, .3, .5, .75, 1, 5
-    };
-    private static final double[] TRANSFER_BYTES =
-            IntStream.rangeClosed(0, 11).mapToDouble(i -> Math.pow(2, 11 + 2 * i)).toArray();
-    private static final double[] DESCRIPTORS = {
-        10, 20, 30, 50, 75, 100, 200, 400, 1000, 2000, 4000, 10000, 20000, 50000
-    };
-    private static final double[] TRANSITION_SECONDS = {.01, .1, 1, 10, 30, 60, 120, 300, 600};
+
     private final PrometheusMeterRegistry registry =
             new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
     private final Engine engine;
     private final LongSupplier nanoClock;
     private final Tags tags;
-    private final DistributionSummary transferSeconds;
-    private final DistributionSummary postSeconds;
-    private final DistributionSummary transferBytes;
-    private final DistributionSummary descriptors;
     private final DistributionSummary firstToken;
     private final DistributionSummary interToken;
     private final DistributionSummary wholeRequest;
-    private final Map<String, DistributionSummary> transitions = new HashMap<>();
     private final ControlMetrics control;
     private volatile EngineStatistics latest;
 
@@ -59,18 +37,6 @@ final class ServerMetrics implements AutoCloseable {
         this.nanoClock = nanoClock;
         this.tags = Tags.of("model_name", engine.info().servedModelName(), "engine", "0");
         this.latest = engine.statistics();
-        transferSeconds =
-                histogram(
-                        "vllm:nixl_xfer_time_seconds",
-                        "Duration of KV transfers.",
-                        TRANSFER_SECONDS);
-        postSeconds =
-                histogram(
-                        "vllm:nixl_post_time_seconds", "Time to post KV transfers.", POST_SECONDS);
-        transferBytes =
-                histogram("vllm:nixl_bytes_transferred", "Bytes per KV transfer.", TRANSFER_BYTES);
-        descriptors =
-                histogram("vllm:nixl_num_descriptors", "Descriptors per KV transfer.", DESCRIPTORS);
         firstToken =
                 histogram(
                         "vllm:time_to_first_token_seconds",
@@ -86,38 +52,15 @@ final class ServerMetrics implements AutoCloseable {
                         "vllm:e2e_request_latency_seconds",
                         "From request to each choice's last token.",
                         SHORT_SECONDS);
-        for (String operation : ControlMetrics.SLEEP_OPERATIONS) {
-            transitions.put(
-                    operation,
-                    histogram(
-                            "vllm:sleep_mode_operation_duration_seconds",
-                            "Duration of transitions that changed something.",
-                            TRANSITION_SECONDS,
-                            Tag.of("operation", operation)));
-        }
         registerTransferCounters();
         registerEngineFigures();
+        registry.getPrometheusRegistry().register(new EngineHistograms(() -> latest, tags));
         control = new ControlMetrics(registry, tags, engine);
     }
 
     /** Everything in Prometheus' text format. */
     String scrape() {
-        synchronized (this) {
-            EngineStatistics statistics = engine.statistics();
-            for (TransferSample sample : statistics.samples()) {
-                transferSeconds.record(sample.durationSeconds());
-                postSeconds.record(sample.postSeconds());
-                transferBytes.record((double) sample.bytes());
-                descriptors.record((double) sample.descriptors());
-            }
-            for (TransitionSample sample : statistics.transitions()) {
-                DistributionSummary summary = transitions.get(sample.operation());
-                if (summary != null) {
-                    summary.record(sample.seconds());
-                }
-            }
-            latest = statistics;
-        }
+        latest = engine.statistics();
         return registry.scrape();
     }
 
@@ -170,15 +113,15 @@ final class ServerMetrics implements AutoCloseable {
     private void registerTransferCounters() {
         transferCounter(
                 "vllm:nixl_num_failed_transfers",
-                "Reads, handshakes and notifications that failed.",
-                t -> t.failedTransfers() + t.failedHandshakes() + t.failedNotifications());
+                "Reads, writes, handshakes and notifications that failed or were late.",
+                TransferStatistics::failures);
         transferCounter(
                 "vllm:nixl_num_failed_notifications",
-                "Notifications that could not be sent.",
+                "Notifications that could not be sent or taken.",
                 TransferStatistics::failedNotifications);
         transferCounter(
                 "vllm:nixl_num_kv_expired_reqs",
-                "Requests whose blocks were freed unread when their lease ran out.",
+                "Leases that ran out, and reads and writes that were late.",
                 TransferStatistics::expiredRequests);
         transferCounter(
                 "vllm:nixl_num_notifications_after_expiry",
@@ -186,31 +129,39 @@ final class ServerMetrics implements AutoCloseable {
                 TransferStatistics::notificationsAfterExpiry);
         transferCounter(
                 "dormouse:nixl_handshakes",
-                "Handshakes that succeeded.",
+                "Handshakes after which a peer was loaded.",
                 TransferStatistics::handshakes);
         transferCounter(
                 "dormouse:nixl_rehandshakes",
-                "Handshakes with a peer that had been loaded before.",
+                "Handshakes after which a peer was loaded that had been loaded before.",
                 TransferStatistics::rehandshakes);
-        transferCounter(
-                "dormouse:kv_revoked_requests",
-                "Held requests that were taken back from their readers before a sleep.",
-                TransferStatistics::revokedRequests);
         transferCounter(
                 "dormouse:nixl_failed_handshakes",
                 "Handshakes that failed.",
                 TransferStatistics::failedHandshakes);
         transferCounter(
                 "dormouse:nixl_failed_reads",
-                "Reads that failed or were refused.",
+                "Reads and writes that failed or were refused, for another reason than the time.",
                 TransferStatistics::failedTransfers);
+        transferCounter(
+                "dormouse:nixl_late_reads",
+                "Reads and writes that were declined or did not count because their time was over.",
+                TransferStatistics::lateTransfers);
+        transferCounter(
+                "dormouse:kv_expired_leases",
+                "Held requests whose blocks were freed unread when their lease ran out.",
+                TransferStatistics::expiredLeases);
+        transferCounter(
+                "dormouse:kv_revoked_requests",
+                "Held requests that were taken back unread, before a sleep or for their room.",
+                TransferStatistics::revokedRequests);
         transferCounter(
                 "dormouse:nixl_registrations",
                 "Times that the KV cache was registered.",
                 TransferStatistics::registrations);
         transferCounter(
                 "dormouse:nixl_malformed_notifications",
-                "Notifications that were dropped because they could not be understood.",
+                "Notifications that were dropped because they could not be understood or were too long.",
                 TransferStatistics::malformedNotifications);
     }
 
@@ -222,19 +173,27 @@ final class ServerMetrics implements AutoCloseable {
                 EngineStatistics::waiting);
         gauge(
                 "dormouse:num_requests_waiting_for_remote_kv",
-                "Sequences whose prompt is being read from another engine.",
+                "Sequences that wait for their prompt from another engine.",
                 EngineStatistics::waitingForRemoteKv);
         gauge(
                 "dormouse:num_requests_held_for_remote",
                 "Ended sequences whose blocks are held for a reader.",
                 EngineStatistics::heldForRemote);
         gauge(
+                "dormouse:kv_blocks_held_for_remote",
+                "KV blocks that are held for a reader.",
+                EngineStatistics::kvBlocksHeld);
+        gauge(
+                "dormouse:kv_blocks_quarantined",
+                "KV blocks that a failed read may still write.",
+                EngineStatistics::kvBlocksQuarantined);
+        gauge(
                 "vllm:kv_cache_usage_perc",
                 "Share of KV blocks in use.",
                 s -> 1 - s.kvBlocksFree() / (double) s.kvBlocks());
         gauge(
                 "dormouse:registration_epoch",
-                "Times that the KV cache was published.",
+                "The registration epoch that other engines are told; each publish raises it.",
                 EngineStatistics::registrationEpoch);
         counter("vllm:prompt_tokens", "Prompt tokens of requests.", EngineStatistics::promptTokens);
         counter(
@@ -280,12 +239,11 @@ final class ServerMetrics implements AutoCloseable {
                 .register(registry);
     }
 
-    private DistributionSummary histogram(
-            String name, String description, double[] buckets, Tag... more) {
+    private DistributionSummary histogram(String name, String description, double[] buckets) {
         return DistributionSummary.builder(name)
                 .description(description)
                 .serviceLevelObjectives(buckets)
-                .tags(tags.and(more))
+                .tags(tags)
                 .register(registry);
     }
 

@@ -5,7 +5,6 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineState.Phase;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Status;
-import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerResponse;
 import java.util.function.BooleanSupplier;
 
@@ -26,10 +25,12 @@ final class StatusRoutes {
         this.admitting = admitting;
     }
 
-    void addTo(HttpRouting.Builder routing) {
-        routing.get("/health", (request, response) -> health(response, healthy()))
-                .get("/ready", (request, response) -> health(response, ready()))
-                .get("/metrics", (request, response) -> metrics(response));
+    void addTo(Paths paths) {
+        paths.get("/health", (request, response) -> health(response, healthy()));
+        paths.get("/ping", (request, response) -> health(response, healthy()));
+        paths.post("/ping", (request, response) -> health(response, healthy()));
+        paths.get("/ready", (request, response) -> health(response, ready()));
+        paths.get("/metrics", (request, response) -> metrics(response));
     }
 
     /** Alive: a sleeping engine is, and must not be restarted for it. */

@@ -33,7 +33,7 @@ class AdminListenerTest extends ServerFixture {
     private EngineServer serve(AdminConfig admin) {
         other =
                 EngineServer.start(
-                        new ServerConfig("127.0.0.1", 0, 10_000, 10, ServedLegs.BOTH, admin),
+                        new ServerConfig("127.0.0.1", 0, 10_000, 10, ServedLegs.BOTH, admin, List.of(), "1"),
                         engine,
                         text,
                         Instant::now,
@@ -70,7 +70,7 @@ class AdminListenerTest extends ServerFixture {
     @Test
     void withATokenEveryCallMustCarryIt() {
         int port = serve(new AdminConfig("127.0.0.1", 0, "sesame", false)).adminPort();
-        for (String wrong : List.of("Bearer sesam", "Bearer sesamee", "Bearer ", "Basic sesame")) {
+        for (String wrong : List.of("Bearer sesam", "Bearer sesamee", "Bearer x", "Basic sesame")) {
             HttpResponse<String> refused =
                     sendTo(port, "POST", "/sleep", "", "Authorization", wrong);
             assertThat(refused.statusCode()).as(wrong).isEqualTo(401);

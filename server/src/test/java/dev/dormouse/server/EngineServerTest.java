@@ -74,9 +74,10 @@ class EngineServerTest extends ServerFixture {
                     send(
                             "POST",
                             "/v1/completions",
-                            "{\"prompt\":[[1,2,3],[4]],\"n\":2,\"stream\":"
-                                    + stream
-                                    + ",\"stream_options\":{\"include_usage\":true}}");
+                            "{\"prompt\":[[1,2,3],[4]],\"n\":2"
+                                    + (stream
+                                            ? ",\"stream\":true,\"stream_options\":{\"include_usage\":true}}"
+                                            : "}"));
             List<String> events = stream ? events(response) : List.of(response.body());
             JsonNode usage = json(events.get(stream ? events.size() - 2 : 0)).path("usage");
             assertThat(usage.path("prompt_tokens").asInt()).isEqualTo(4);
@@ -354,7 +355,14 @@ class EngineServerTest extends ServerFixture {
     void aPortInUseIsAnErrorThatNamesIt() {
         ServerConfig taken =
                 new ServerConfig(
-                        "127.0.0.1", server.port(), 1000, 1, ServedLegs.BOTH, AdminConfig.local(0));
+                        "127.0.0.1",
+                        server.port(),
+                        1000,
+                        1,
+                        ServedLegs.BOTH,
+                        AdminConfig.local(0),
+                        List.of(),
+                        "1");
         assertThatThrownBy(
                         () ->
                                 EngineServer.start(
@@ -410,7 +418,7 @@ class EngineServerTest extends ServerFixture {
         post(400, "/v1/completions", "{\"prompt\":\"x\",\"temperature\":-1," + params + "}");
         post(404, "/v1/completions", "{\"prompt\":\"x\",\"model\":\"other\"," + params + "}");
         post(400, "/v1/chat/completions", "{\"messages\":3," + params + "}");
-        post(400, "/v1/completions", "{\"prompt\":\"x\",\"n\":2," + params + "}");
+        post(400, "/v1/completions", "{\"prompt\":[\"x\",\"y\"]," + params + "}");
         assertThat(engine.declined)
                 .hasSize(4)
                 .allSatisfy(declined -> assertThat(declined.remotePrefill()).isTrue());

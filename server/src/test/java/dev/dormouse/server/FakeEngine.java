@@ -10,6 +10,7 @@ import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.Histogram;
 import dev.dormouse.engine.PauseMode;
 import dev.dormouse.engine.TransitionRefusedException;
 import dev.dormouse.engine.TransitionReport;
@@ -26,7 +27,8 @@ import org.jspecify.annotations.Nullable;
 /** An engine that answers every request with a script, and remembers what it was asked. */
 final class FakeEngine implements Engine {
     private static final ModelConfig MODEL =
-            new ModelConfig("fake", "llama", 49152, 8, 1, 1, 1, 8, 8, 4096, 8, 10000f, 1e-5f);
+            new ModelConfig(
+                    "fake", "llama", 49152, 8, 1, 1, 1, 8, 8, 4096, 8, 10000f, 1e-5f, List.of());
 
     final List<GenerationRequest> requests = new CopyOnWriteArrayList<>();
     final List<GenerationListener> listeners = new CopyOnWriteArrayList<>();
@@ -44,7 +46,12 @@ final class FakeEngine implements Engine {
     /** What a transition waits for. */
     volatile @Nullable CompletableFuture<TransitionReport> pending;
 
-    volatile List<TransferStatistics.TransferSample> samples = List.of();
+    volatile EngineStatistics.Transfers transferSizes =
+            new EngineStatistics.Transfers(
+                    new Histogram(List.of(.005), List.of(0L, 0L), 0),
+                    new Histogram(List.of(.001), List.of(0L, 0L), 0),
+                    new Histogram(List.of(2048.0), List.of(0L, 0L), 0),
+                    new Histogram(List.of(10.0), List.of(0L, 0L), 0));
 
     @Override
     public EngineInfo info() {
@@ -130,6 +137,8 @@ final class FakeEngine implements Engine {
                     0,
                     0,
                     0,
+                    0,
+                    0,
                     10,
                     10,
                     0,
@@ -141,16 +150,18 @@ final class FakeEngine implements Engine {
                     0,
                     0,
                     TransferStatistics.NONE,
-                    List.of(),
-                    List.of());
+                    transferSizes,
+                    transitionSeconds(0));
         }
         TransferStatistics transfers =
-                new TransferStatistics(List.of(), 1, 2, 3, 4, 9, 5, 6, 10, 7, 8);
+                new TransferStatistics(List.of(), 1, 10, 200, 3_000, 4, 9, 5, 60, 11, 7, 8);
         return new EngineStatistics(
                 1,
                 2,
                 3,
                 4,
+                6,
+                7,
                 10,
                 5,
                 100,
@@ -162,8 +173,20 @@ final class FakeEngine implements Engine {
                 30,
                 7,
                 transfers,
-                samples,
-                List.of(new EngineStatistics.TransitionSample("sleep", 0.2)));
+                transferSizes,
+                transitionSeconds(1));
+    }
+
+    private static Map<String, Histogram> transitionSeconds(long sleeps) {
+        List<Double> bounds = List.of(.01, .1, 1.0);
+        Histogram none = new Histogram(bounds, List.of(0L, 0L, 0L, 0L), 0);
+        return Map.of(
+                "sleep",
+                new Histogram(bounds, List.of(0L, 0L, sleeps, 0L), 0.2 * sleeps),
+                "release_kv_cache_memory",
+                none,
+                "wake",
+                none);
     }
 
     @Override

@@ -23,6 +23,7 @@ import java.net.http.HttpResponse;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -59,12 +60,24 @@ abstract class ServerFixture {
         engine.script = request -> script(request, "Hello", " world");
     }
 
-    EngineServer serve(int maxRequestsInFlight, ServedLegs legs) {
+    EngineServer serve(int maxRequestsInFlight, ServedLegs legs, String... apiKeys) {
+        return serve(text, maxRequestsInFlight, legs, apiKeys);
+    }
+
+    EngineServer serve(
+            ModelText words, int maxRequestsInFlight, ServedLegs legs, String... apiKeys) {
         return EngineServer.start(
                 new ServerConfig(
-                        "127.0.0.1", 0, 10_000, maxRequestsInFlight, legs, AdminConfig.local(0)),
+                        "127.0.0.1",
+                        0,
+                        10_000,
+                        maxRequestsInFlight,
+                        legs,
+                        AdminConfig.local(0),
+                        List.of(apiKeys),
+                        "1.2.3"),
                 engine,
-                text,
+                words,
                 () -> Instant.ofEpochSecond(1_700_000_000),
                 System::nanoTime);
     }
@@ -76,6 +89,9 @@ abstract class ServerFixture {
 
     static List<GenerationEvent> script(GenerationRequest request, String... pieces) {
         List<GenerationEvent> events = new ArrayList<>();
+        if (request.sampling().promptLogprobs() != null) {
+            events.add(new GenerationEvent.Prompt(scores(request)));
+        }
         for (String piece : pieces) {
             int token = text.tokenizer().encode(piece, false, false)[0];
             boolean logprobs = request.sampling().logprobs() != null;
@@ -101,6 +117,23 @@ abstract class ServerFixture {
                                 request.promptTokens().size()),
                         null));
         return events;
+    }
+
+    /** Token i of the prompt has rank i and log probability −i, behind i − 1 others. */
+    private static List<GenerationEvent.PromptToken> scores(GenerationRequest request) {
+        int top = Objects.requireNonNull(request.sampling().promptLogprobs());
+        List<GenerationEvent.PromptToken> scores = new ArrayList<>();
+        for (int i = 1; i < request.promptTokens().size(); i++) {
+            List<Candidate> likely = new ArrayList<>();
+            for (int rank = 1; rank <= top; rank++) {
+                int token = rank == i ? request.promptTokens().get(i) : 40_000 + rank;
+                likely.add(new Candidate(token, -rank));
+            }
+            scores.add(
+                    new GenerationEvent.PromptToken(
+                            new TokenLogprobs(request.promptTokens().get(i), -i, likely), i));
+        }
+        return scores;
     }
 
     HttpResponse<String> send(String method, String path, String body, String... headers) {

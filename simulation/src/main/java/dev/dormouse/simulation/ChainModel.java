@@ -85,7 +85,8 @@ final class ChainModel implements LanguageModel {
                 CONTEXT,
                 4,
                 1,
-                1);
+                1,
+                List.of());
     }
 
     @Override

@@ -2,15 +2,19 @@ package dev.dormouse.simulation;
 
 import dev.dormouse.connector.CompatibilityFactors;
 import dev.dormouse.connector.ConnectorConfig;
+import dev.dormouse.connector.ReadBack;
 import dev.dormouse.connector.SideChannelAddress;
 import dev.dormouse.engine.EngineConfig;
+import dev.dormouse.router.routing.Role;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An engine as it is started, again after each death.
  *
  * @param name its engine id
  * @param role what the router sends to it
+ * @param readBack how it takes part in next turns, or null
  * @param push whether holders write to readers, instead of being read from
  * @param address of its side channel
  * @param kvHeads of the model
@@ -23,6 +27,7 @@ import java.time.Duration;
 record EngineSpec(
         String name,
         Role role,
+        @Nullable ReadBack readBack,
         boolean push,
         SideChannelAddress address,
         int kvHeads,
@@ -33,12 +38,6 @@ record EngineSpec(
         Duration clockAhead) {
     private static final Duration HANDSHAKE_TIMEOUT = Duration.ofSeconds(5);
     private static final Duration READ_TIMEOUT = Duration.ofSeconds(30);
-
-    /** What an engine does for a request. */
-    enum Role {
-        PREFILL,
-        DECODE
-    }
 
     /** The connector's settings for one start. */
     ConnectorConfig.Builder connector(int start) {
@@ -56,6 +55,7 @@ record EngineSpec(
                 .advertisedHost(address.host())
                 .sideChannelPort(address.port())
                 .tpSize(ranks)
+                .readBack(readBack)
                 .leaseDuration(lease)
                 .handshakeTimeout(HANDSHAKE_TIMEOUT)
                 .readTimeout(READ_TIMEOUT)

@@ -2,6 +2,7 @@ package dev.dormouse.simulation;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.router.routing.Role;
 import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.testkit.ModelFaults;
 import dev.dormouse.testkit.ModelTransport;
@@ -213,8 +214,10 @@ final class Faults {
 
     /** Engines that move data: readers, or holders that write to readers. */
     private List<Place> movers() {
-        boolean push = world.places().getFirst().spec().push();
-        return world.places(push ? EngineSpec.Role.PREFILL : EngineSpec.Role.DECODE);
+        EngineSpec any = world.places().getFirst().spec();
+        return any.readBack() != null
+                ? world.places()
+                : world.places(any.push() ? Role.PREFILL : Role.DECODE);
     }
 
     private String plan(ModelFaults faults) {

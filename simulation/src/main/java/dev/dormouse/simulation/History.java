@@ -1,7 +1,9 @@
 package dev.dormouse.simulation;
 
+import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineStatistics;
 import dev.dormouse.engine.PauseMode;
+import dev.dormouse.router.routing.Role;
 import dev.dormouse.testkit.ModelCounts;
 import java.time.Duration;
 import java.util.List;
@@ -9,6 +11,7 @@ import java.util.SplittableRandom;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One world's life: disorder, then healing, then the proof that nothing was left behind and that
@@ -27,6 +30,7 @@ final class History {
     private final Operator operator;
     private final Faults faults;
     private final Prompts prompts;
+    private final Conversations conversations;
     private int requests;
 
     History(Setting setting, World world, SplittableRandom random) {
@@ -36,10 +40,12 @@ final class History {
         this.operator = new Operator(world, random.split());
         this.faults = new Faults(world, random.split());
         this.prompts = new Prompts(setting.kvHeads(), random.split());
+        this.conversations = new Conversations(random.split());
     }
 
     /** Lives it. */
     void live() {
+        world.router().onAnswer(this::answered);
         world.places().forEach(Place::start);
         if (setting.faults()) {
             world.router().onTheWay(faults::onTheWay);
@@ -54,6 +60,7 @@ final class History {
             world.check();
         }
         world.log().add("healing");
+        world.router().onAnswer(conversations::add);
         world.disturbance(() -> {});
         faults.heal();
         settle("everybody is answered and awake", this::isQuiet);
@@ -64,11 +71,14 @@ final class History {
         requireIdle();
         sleepAndWakeAll();
         everyPairReads(true);
-        for (Place prefill : world.places(EngineSpec.Role.PREFILL)) {
+        everyPairReadsBack(true);
+        for (Place prefill : world.places(Role.PREFILL)) {
             cycle(prefill);
         }
         everyPairReads(true);
+        everyPairReadsBack(true);
         everyPairReads(false);
+        everyPairReadsBack(false);
         requireIdle();
         world.places().forEach(this::count);
     }
@@ -76,7 +86,7 @@ final class History {
     private void disturb() {
         int pick = random.nextInt(100);
         if (pick < 40) {
-            arrive();
+            arrive(random.nextInt(4) == 0 ? conversations.any() : null);
         } else if (pick < 55) {
             if (setting.sleeps()) {
                 operator.act();
@@ -88,9 +98,14 @@ final class History {
         } else if (pick < 85) {
             world.places().forEach(Place::checkHealth);
         } else if (pick < 90) {
-            List<Request> open = List.copyOf(world.router().open());
+            List<Carrier> open = List.copyOf(world.router().open());
             if (!open.isEmpty()) {
-                world.router().abort(open.get(random.nextInt(open.size())));
+                Carrier carrier = open.get(random.nextInt(open.size()));
+                if (random.nextInt(3) == 0) {
+                    carrier.timeOut();
+                } else {
+                    carrier.leave();
+                }
             }
         } else if (pick < 93) {
             Place place = world.places().get(random.nextInt(world.places().size()));
@@ -115,27 +130,55 @@ final class History {
         }
     }
 
-    private void arrive() {
-        if (world.router().open().size() < MAX_OPEN) {
-            List<Integer> prompt = prompts.any();
-            world.router().take(request(prompt, false), random.nextInt(12) == 0);
+    /** Many a client goes on soon. */
+    private void answered(Request request, @Nullable KvTransferParams params) {
+        conversations.add(request, params);
+        if (params != null && random.nextInt(4) > 0) {
+            Duration pause = Duration.ofMillis(random.nextInt(300));
+            world.agenda().after(pause, () -> arrive(conversations.any()));
         }
     }
 
-    private Request request(List<Integer> prompt, boolean mustSucceed) {
+    private void arrive(Conversations.@Nullable Turn turn) {
+        if (world.router().open().size() < MAX_OPEN) {
+            List<Integer> prompt = turn == null ? prompts.any() : conversations.prompt(turn, false);
+            if (turn == null) {
+                world.router().take(request(prompt, plan()));
+            } else if (prompt.size() <= Prompts.MAX_LENGTH) {
+                KvTransferParams params = world.router().onTheWay(turn.params());
+                world.router().take(request(prompt, plan()).after(params));
+            }
+        }
+    }
+
+    private Request.Plan plan() {
+        return switch (random.nextInt(12)) {
+            case 0 -> Request.Plan.DETOUR;
+            case 1, 2, 3, 4, 5 -> Request.Plan.STREAMED;
+            default -> Request.Plan.WHOLE;
+        };
+    }
+
+    private Request request(List<Integer> prompt, Request.Plan plan) {
         return new Request(
                 "r" + requests++,
                 prompt,
                 prompts.answer(prompt, prompts.outputLength()),
-                mustSucceed);
+                null,
+                plan);
     }
 
     /** The same request once more, or another one with its parameters. */
     private Request again(Request old) {
         if (random.nextInt(4) == 0) {
-            return request(prompts.ofLength(old.prompt().size()), false);
+            return request(prompts.ofLength(old.prompt().size()), plan());
         }
-        return new Request("again-" + requests++, old.prompt(), old.expected(), false);
+        return new Request(
+                "again-" + requests++,
+                old.prompt(),
+                old.expected(),
+                null,
+                random.nextBoolean() ? Request.Plan.WHOLE : Request.Plan.STREAMED);
     }
 
     private boolean isQuiet() {
@@ -225,8 +268,8 @@ final class History {
      * @param fresh whether the prefill engine has registered anew since the last time
      */
     private void everyPairReads(boolean fresh) {
-        for (Place prefill : world.places(EngineSpec.Role.PREFILL)) {
-            for (Place decode : world.places(EngineSpec.Role.DECODE)) {
+        for (Place prefill : world.places(Role.PREFILL)) {
+            for (Place decode : world.places(Role.DECODE)) {
                 EngineProcess reader = decode.process();
                 if (reader == null) {
                     throw new Violation(decode + " is not there");
@@ -234,7 +277,8 @@ final class History {
                 EngineStatistics before = reader.statistics();
                 for (int i = 0; i < 2; i++) {
                     List<Integer> prompt = prompts.unheardOf();
-                    world.router().take(request(prompt, true), prefill, decode);
+                    world.router()
+                            .take(request(prompt, Request.Plan.MUST_SUCCEED), prefill, decode);
                     settle("the pair has answered", this::isQuiet);
                 }
                 EngineStatistics after = reader.statistics();
@@ -254,26 +298,85 @@ final class History {
                 || after.remotePromptTokens() == before.remotePromptTokens()) {
             throw new Violation(pair + "prompts were computed twice: " + before + " " + after);
         }
-        long handshakes = after.transfers().handshakes() - before.transfers().handshakes();
-        long expected = fresh ? decode.spec().ranks() : 0;
-        boolean unloads = !decode.spec().timeToLive().isZero();
-        if (handshakes != expected && !unloads && !decode.spec().push()) {
-            throw new Violation(
-                    "%s%d handshakes by %d ranks, instead of %d"
-                            .formatted(pair, handshakes, decode.spec().ranks(), expected));
+        if (!decode.spec().push()) {
+            requireHandshakes(decode, prefill, before, after, fresh);
         }
+    }
+
+    /** One per rank of a reader if anything is fresh; more only if it unloads whom it knows. */
+    private static void requireHandshakes(
+            Place reader,
+            Place holder,
+            EngineStatistics before,
+            EngineStatistics after,
+            boolean fresh) {
+        long handshakes = after.transfers().handshakes() - before.transfers().handshakes();
+        int ranks = reader.spec().ranks();
+        long expected = fresh ? ranks : 0;
+        if (handshakes != expected && reader.spec().timeToLive().isZero()) {
+            throw new Violation(
+                    "%s from %s: %d handshakes by %d ranks, instead of %d"
+                            .formatted(reader, holder, handshakes, ranks, expected));
+        }
+    }
+
+    /**
+     * Every prefill engine reads back what every decode engine holds for a next turn.
+     *
+     * @param fresh whether one of them has registered anew since the last time
+     */
+    private void everyPairReadsBack(boolean fresh) {
+        for (Place prefill : world.places(Role.PREFILL)) {
+            for (Place decode : world.places(Role.DECODE)) {
+                if (prefill.spec().readBack() != null
+                        && prefill.spec().engine().blockTokens()
+                                == decode.spec().engine().blockTokens()) {
+                    readBack(prefill, decode, fresh);
+                }
+            }
+        }
+    }
+
+    private void readBack(Place prefill, Place decode, boolean fresh) {
+        EngineProcess reader = prefill.process();
+        if (reader == null) {
+            throw new Violation(prefill + " is not there");
+        }
+        Request first = request(prompts.unheardOf(), Request.Plan.MUST_SUCCEED);
+        world.router().take(first, prefill, decode);
+        settle(
+                "the first turn is answered",
+                () -> world.router().open().isEmpty() && isIdle(prefill));
+        prefill.expect("forget what it has computed", reader.engine().resetPrefixCache());
+        settle("it has forgotten", () -> prefill.pendingTransitions() == 0);
+        Conversations.Turn turn = conversations.last();
+        if (turn == null) {
+            throw new Violation(decode + " holds nothing for a next turn");
+        }
+        EngineStatistics before = reader.statistics();
+        List<Integer> prompt = conversations.prompt(turn, true);
+        Request next = request(prompt, Request.Plan.MUST_SUCCEED).after(turn.params());
+        world.router().take(next, prefill, decode);
+        settle("the next turn is answered", this::isQuiet);
+        EngineStatistics after = reader.statistics();
+        if (after.remotePromptTokens() == before.remotePromptTokens()) {
+            throw new Violation(
+                    "%s read nothing back from %s: %s %s"
+                            .formatted(prefill, decode, before, after));
+        }
+        requireHandshakes(prefill, decode, before, after, fresh);
     }
 
     private void count(Place place) {
         EngineProcess process = place.process();
         if (process != null) {
-            world.tally().add(process.statistics());
+            world.tally().add(process);
         }
     }
 
     private String describe() {
         return "open="
-                + world.router().open().stream().map(Request::id).toList()
+                + world.router().open().stream().map(carrier -> carrier.request().id()).toList()
                 + world.places().stream()
                         .map(
                                 place ->

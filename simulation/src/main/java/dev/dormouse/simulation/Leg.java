@@ -6,6 +6,7 @@ import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationListener;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -28,7 +29,7 @@ final class Leg implements GenerationListener {
     private final List<Integer> expected;
     private final EngineProcess process;
     private final Consumer<String> accuse;
-    private final Consumer<Outcome> then;
+    private final BiConsumer<Leg, Outcome> then;
     private int tokens;
     private boolean over;
 
@@ -44,7 +45,7 @@ final class Leg implements GenerationListener {
             List<Integer> expected,
             EngineProcess process,
             Consumer<String> accuse,
-            Consumer<Outcome> then) {
+            BiConsumer<Leg, Outcome> then) {
         this.id = id;
         this.expected = expected;
         this.process = process;
@@ -76,6 +77,7 @@ final class Leg implements GenerationListener {
             return;
         }
         switch (event) {
+            case GenerationEvent.Prompt _ -> accuse.accept(this + ": was not asked for its prompt");
             case GenerationEvent.Tokens output -> output.tokenIds().forEach(this::compare);
             case GenerationEvent.Finished finished -> {
                 if (finished.reason() != FinishReason.ABORT && tokens != expected.size()) {
@@ -102,7 +104,7 @@ final class Leg implements GenerationListener {
     private void end(Outcome outcome) {
         if (!over) {
             over = true;
-            then.accept(outcome);
+            then.accept(this, outcome);
         }
     }
 

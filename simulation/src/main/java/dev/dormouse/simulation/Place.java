@@ -1,9 +1,12 @@
 package dev.dormouse.simulation;
 
+import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
 import dev.dormouse.engine.TransitionRefusedException;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.engine.WakeTag;
+import dev.dormouse.router.routing.Engine;
+import java.net.URI;
 import java.time.Duration;
 import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
@@ -11,18 +14,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Where an engine runs, dies and starts again, with what its operator waits for. */
 final class Place {
-    /** What the router knows of an engine; the better ones come first. */
-    enum Readiness {
-        READY,
-        ASLEEP,
-        UNREADY,
-        DOWN
-    }
-
     private final World world;
     private final EngineSpec spec;
+    private final Engine routed;
     private @Nullable EngineProcess process;
-    private Readiness readiness = Readiness.READY;
     private int starts;
     private int pendingTransitions;
     private long frozenUntilNanos;
@@ -30,6 +25,11 @@ final class Place {
     Place(World world, EngineSpec spec) {
         this.world = world;
         this.spec = spec;
+        this.routed =
+                new Engine(
+                        spec.role(),
+                        spec.address().port(),
+                        URI.create("http://" + spec.address().host()));
     }
 
     EngineSpec spec() {
@@ -41,12 +41,9 @@ final class Place {
         return process;
     }
 
-    Readiness readiness() {
-        return readiness;
-    }
-
-    void readiness(Readiness value) {
-        readiness = value;
+    /** The engine as the router knows it. */
+    Engine routed() {
+        return routed;
     }
 
     int pendingTransitions() {
@@ -82,7 +79,7 @@ final class Place {
         if (ending == null || ending.isBusy() || (!kill && ending.isConversing())) {
             return;
         }
-        world.tally().add(ending.statistics());
+        world.tally().add(ending);
         world.tally().died();
         world.log().add(ending + (kill ? " is killed" : " is closed"));
         if (kill) {
@@ -98,14 +95,14 @@ final class Place {
     /** Asks what the router's health checks ask. */
     void checkHealth() {
         EngineProcess running = process;
-        readiness =
-                running == null
-                        ? Readiness.DOWN
-                        : running.state().phase() == Phase.AWAKE
-                                ? Readiness.READY
-                                : running.state().isSleeping()
-                                        ? Readiness.ASLEEP
-                                        : Readiness.UNREADY;
+        if (running == null) {
+            routed.health(new Engine.Health(Engine.Readiness.DOWN, "unreachable"));
+            return;
+        }
+        EngineState state = running.state();
+        boolean ready = state.phase() == Phase.AWAKE && !state.paused();
+        boolean alive = state.phase() != Phase.FAILED && state.phase() != Phase.CLOSED;
+        routed.health(Engine.Health.ofAnswers(ready ? 200 : 503, alive ? 200 : 503));
     }
 
     /** Waits for a transition of the process that runs. */

@@ -11,6 +11,9 @@ final class Prompts {
     private static final int MAX_OUTPUT = 6;
     private static final int BLOCK_TOKENS = 4;
 
+    /** The longest prompt. */
+    static final int MAX_LENGTH = Setting.MAX_TOKENS - MAX_OUTPUT;
+
     private final int kvHeads;
     private final SplittableRandom random;
     private final List<List<Integer>> stems = new ArrayList<>();
@@ -30,7 +33,7 @@ final class Prompts {
                 Math.clamp(
                         BLOCK_TOKENS * random.nextInt(1, 6) + random.nextInt(-1, 2),
                         1,
-                        Setting.MAX_TOKENS - MAX_OUTPUT));
+                        MAX_LENGTH));
     }
 
     /** One that begins like no other, a few blocks long. */

@@ -1,10 +1,39 @@
 package dev.dormouse.simulation;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.router.routing.Json;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** A client's request on its way through the cluster. */
-final class Request {
+/**
+ * A client's request, as the router gets it.
+ *
+ * @param id of the request at the router and at the engines
+ * @param prompt its tokens
+ * @param expected what a plain engine answers
+ * @param lastTurn what the client was given with the answer that its prompt goes on from, or null
+ * @param plan how it is served
+ */
+record Request(
+        String id,
+        List<Integer> prompt,
+        List<Integer> expected,
+        @Nullable KvTransferParams lastTurn,
+        Plan plan) {
+    /** What the client asks for besides tokens, and what is demanded of the answer. */
+    enum Plan {
+        /** All of the answer at once. */
+        WHOLE,
+        /** Pieces of the answer as they come. */
+        STREAMED,
+        /** Something that a decode engine serves alone. */
+        DETOUR,
+        /** An answer, not an error. */
+        MUST_SUCCEED
+    }
+
     /** How it ended. */
     enum End {
         /** With every token of the oracle. */
@@ -13,51 +42,29 @@ final class Request {
         REFUSED
     }
 
-    private final String id;
-    private final List<Integer> prompt;
-    private final List<Integer> expected;
-    private final boolean mustSucceed;
-    private @Nullable Leg leg;
-
-    /**
-     * A request.
-     *
-     * @param expected what a plain engine answers
-     * @param mustSucceed whether an error is a fault, too
-     */
-    Request(String id, List<Integer> prompt, List<Integer> expected, boolean mustSucceed) {
-        this.id = id;
-        this.prompt = List.copyOf(prompt);
-        this.expected = List.copyOf(expected);
-        this.mustSucceed = mustSucceed;
+    Request {
+        prompt = List.copyOf(prompt);
+        expected = List.copyOf(expected);
     }
 
-    String id() {
-        return id;
+    /** The same, going on from a last turn. */
+    Request after(KvTransferParams turn) {
+        return new Request(id, prompt, expected, turn, plan);
     }
 
-    List<Integer> prompt() {
-        return prompt;
-    }
-
-    List<Integer> expected() {
-        return expected;
-    }
-
-    boolean mustSucceed() {
-        return mustSucceed;
-    }
-
-    /** The leg that runs, if one does. */
-    @Nullable Leg leg() {
-        return leg;
-    }
-
-    void begin(Leg next) {
-        leg = next;
-    }
-
-    void finish() {
-        leg = null;
+    /** What the client sends. */
+    byte[] body() {
+        ObjectNode body = Json.object();
+        ArrayNode tokens = body.putArray("prompt");
+        prompt.forEach(tokens::add);
+        body.put("max_tokens", expected.size());
+        body.put("stream", plan == Plan.STREAMED);
+        if (plan == Plan.DETOUR) {
+            body.put("prompt_logprobs", 1);
+        }
+        if (lastTurn != null) {
+            body.set("kv_transfer_params", lastTurn.toJson());
+        }
+        return Json.write(body);
     }
 }

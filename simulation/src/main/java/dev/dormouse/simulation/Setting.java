@@ -1,8 +1,10 @@
 package dev.dormouse.simulation;
 
+import dev.dormouse.connector.ReadBack;
 import dev.dormouse.connector.SideChannelAddress;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.model.KvType;
+import dev.dormouse.router.routing.Role;
 import dev.dormouse.testkit.Addressing;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -54,6 +56,7 @@ record Setting(
         }
         // A holder's blocks may be shorter where the readers have at least as many ranks.
         boolean push = random.nextInt(4) == 0;
+        boolean nextTurns = !push && random.nextInt(3) > 0;
         int prefillBlock =
                 !push && largestPrefill <= smallestDecode && random.nextInt(4) == 0 ? 2 : 4;
         List<EngineSpec> engines = new ArrayList<>();
@@ -62,7 +65,12 @@ record Setting(
             engines.add(
                     new EngineSpec(
                             prefill ? "P" + i : "D" + (i - prefills),
-                            prefill ? EngineSpec.Role.PREFILL : EngineSpec.Role.DECODE,
+                            prefill ? Role.PREFILL : Role.DECODE,
+                            nextTurns
+                                    ? new ReadBack(
+                                            Duration.ofSeconds(2 + random.nextInt(20)),
+                                            random.nextInt(6))
+                                    : null,
                             push,
                             new SideChannelAddress(HOST, FIRST_PORT + i),
                             kvHeads,

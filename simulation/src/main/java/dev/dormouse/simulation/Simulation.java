@@ -3,8 +3,8 @@ package dev.dormouse.simulation;
 import java.util.SplittableRandom;
 
 /**
- * Runs worlds: the production code of connector and engine, under schedules, faults and sleeps that
- * one seed decides. A seed's world always lives the same life.
+ * Runs worlds: the production code of connector, engine and router, under schedules, faults and
+ * sleeps that one seed decides. A seed's world always lives the same life.
  */
 public final class Simulation {
     private Simulation() {}
@@ -25,6 +25,7 @@ public final class Simulation {
      * @param answered requests with the right answer
      * @param refused requests with an explicit error
      * @param remoteTokens prompt tokens whose KV was read from another engine
+     * @param turnTokens those of them that prefill engines read back for a next turn
      * @param handshakes handshakes that succeeded
      * @param failedHandshakes handshakes that failed
      * @param failedReads reads that failed or were refused
@@ -39,6 +40,7 @@ public final class Simulation {
             long answered,
             long refused,
             long remoteTokens,
+            long turnTokens,
             long handshakes,
             long failedHandshakes,
             long failedReads,
@@ -49,7 +51,7 @@ public final class Simulation {
             long transitions,
             long deaths) {
         /** Nothing happened. */
-        public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
         /** The sum of two. */
         public Coverage plus(Coverage other) {
@@ -57,6 +59,7 @@ public final class Simulation {
                     answered + other.answered,
                     refused + other.refused,
                     remoteTokens + other.remoteTokens,
+                    turnTokens + other.turnTokens,
                     handshakes + other.handshakes,
                     failedHandshakes + other.failedHandshakes,
                     failedReads + other.failedReads,
@@ -80,7 +83,7 @@ public final class Simulation {
 
     static Report run(long seed, Tampering tampering) {
         SplittableRandom random = new SplittableRandom(seed);
-        Setting setting = Setting.draw(random);
+        Setting setting = tampering.setting(Setting.draw(random));
         World world = new World(setting, tampering, random.split());
         try {
             new History(setting, world, random.split()).live();

@@ -2,6 +2,7 @@ package dev.dormouse.simulation;
 
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.engine.EngineStatistics;
+import dev.dormouse.router.routing.Role;
 
 /** Counts what happens in a world. */
 final class Tally {
@@ -27,7 +28,8 @@ final class Tally {
     }
 
     /** Adds what a process has done in its life. */
-    void add(EngineStatistics statistics) {
+    void add(EngineProcess process) {
+        EngineStatistics statistics = process.statistics();
         TransferStatistics transfers = statistics.transfers();
         ofProcesses =
                 ofProcesses.plus(
@@ -35,6 +37,9 @@ final class Tally {
                                 0,
                                 0,
                                 statistics.remotePromptTokens(),
+                                process.spec().role() == Role.PREFILL
+                                        ? statistics.remotePromptTokens()
+                                        : 0,
                                 transfers.handshakes(),
                                 transfers.failedHandshakes(),
                                 transfers.failedTransfers(),
@@ -49,6 +54,6 @@ final class Tally {
     Simulation.Coverage coverage() {
         return ofProcesses.plus(
                 new Simulation.Coverage(
-                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
+                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
     }
 }

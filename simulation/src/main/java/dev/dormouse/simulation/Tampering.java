@@ -10,6 +10,11 @@ interface Tampering {
     /** The code as it is. */
     Tampering NONE = new Tampering() {};
 
+    /** The world, made one in which the rule is needed often. */
+    default Setting setting(Setting drawn) {
+        return drawn;
+    }
+
     /** The connector's settings, changed. */
     default ConnectorConfig.Builder settings(ConnectorConfig.Builder settings) {
         return settings;

@@ -1,5 +1,6 @@
 package dev.dormouse.simulation;
 
+import dev.dormouse.router.routing.Role;
 import dev.dormouse.testkit.ModelFabric;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -35,8 +36,8 @@ final class World {
         this.random = random;
         this.fabric = new ModelFabric(clock::nanoTime, setting.addressing());
         this.network = new Network(clock, random.split(), this::meanwhile);
-        this.router = new Router(this);
         setting.engines().forEach(spec -> places.add(new Place(this, spec)));
+        this.router = new Router(this);
     }
 
     Clock clock() {
@@ -80,7 +81,7 @@ final class World {
         return places;
     }
 
-    List<Place> places(EngineSpec.Role role) {
+    List<Place> places(Role role) {
         return places.stream().filter(place -> place.spec().role() == role).toList();
     }
 
@@ -103,7 +104,7 @@ final class World {
     void ended(Request request, Request.End how, String why) {
         tally.ended(how);
         log.add(request.id() + " is over: " + how + ", " + why);
-        if (how == Request.End.REFUSED && request.mustSucceed()) {
+        if (how == Request.End.REFUSED && request.plan() == Request.Plan.MUST_SUCCEED) {
             accuse(request.id() + " must succeed, but " + why);
         }
     }

@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
 
 /** An owner of memory and a reader, each with registered memory, driven by one thread. */
 final class ContractPair {
@@ -25,16 +26,17 @@ final class ContractPair {
     static final int BLOCKS = 16;
     static final byte[] DONE = {'r', '1', ':', '1'};
 
-    final KvTransportContract.Node owner;
-    final KvTransportContract.Node reader;
+    final ContractNode owner;
+    final ContractNode reader;
     final long ownerBase;
     final long readerBase;
     Registration ownerMemory;
     Registration readerMemory;
     final List<Message> arrived = new ArrayList<>();
     private final MemoryKind kind;
+    private @Nullable Lists lists;
 
-    ContractPair(KvTransportContract.Node owner, KvTransportContract.Node reader, MemoryKind kind) {
+    ContractPair(ContractNode owner, ContractNode reader, MemoryKind kind) {
         this.owner = owner;
         this.reader = reader;
         this.kind = kind;
@@ -59,6 +61,14 @@ final class ContractPair {
             local.close();
             remote.close();
         }
+    }
+
+    /** All memory of both sides; they and their peer stay until the agents close. */
+    Lists lists() {
+        if (lists == null) {
+            lists = prepare(load());
+        }
+        return lists;
     }
 
     Lists prepare(RemotePeer peer) {

@@ -37,32 +37,13 @@ import org.junit.jupiter.params.provider.EnumSource;
  * agents with memory. Both agents live in the test's process and are driven by its thread.
  */
 public abstract class KvTransportContract {
-    /** An agent, and the memory of the process it serves. */
-    protected interface Node extends AutoCloseable {
-        /** The agent. */
-        KvTransport transport();
-
-        /** Takes memory that lives until the node is closed. */
-        long allocate(long lengthBytes);
-
-        /** Writes as the memory's owner does. */
-        void write(long address, byte[] bytes);
-
-        /** Reads as the memory's owner does. */
-        byte[] read(long address, int lengthBytes);
-
-        /** Closes the agent, then frees the memory. Idempotent. */
-        @Override
-        void close();
-    }
-
-    private final List<Node> nodes = new ArrayList<>();
+    private final List<ContractNode> nodes = new ArrayList<>();
     private ContractPair pair;
-    private Node owner;
-    private Node reader;
+    private ContractNode owner;
+    private ContractNode reader;
 
     /** Starts an agent whose name nobody has used. */
-    protected abstract Node open();
+    protected abstract ContractNode open();
 
     /** Where the nodes' memory lies. */
     protected MemoryKind memoryKind() {
@@ -78,15 +59,13 @@ public abstract class KvTransportContract {
 
     @AfterEach
     void closeAll() {
-        nodes.reversed().forEach(Node::close);
+        nodes.reversed().forEach(ContractNode::close);
         nodes.clear();
     }
 
     @ParameterizedTest
     @EnumSource
     void aTransferMovesExactlyTheNamedBlocks(TransferWay way) {
-        RemotePeer peer = pair.load();
-        ContractPair.Lists lists = pair.prepare(peer);
         byte[] source = pair.source(way);
         Seeded.forAll(
                 20,
@@ -105,14 +84,12 @@ public abstract class KvTransportContract {
                                 to[i] * BLOCK_BYTES,
                                 BLOCK_BYTES);
                     }
-                    TransferState.Done done = pair.finish(lists.start(way, here, there));
+                    TransferState.Done done = pair.finish(pair.lists().start(way, here, there));
                     assertThat(done.bytes()).isEqualTo((long) count * BLOCK_BYTES);
                     assertThat(done.descriptors()).isBetween(1L, (long) count);
                     assertThat(pair.target(way)).isEqualTo(expected);
                     assertThat(pair.source(way)).isEqualTo(source);
                 });
-        lists.close();
-        peer.close();
     }
 
     @ParameterizedTest
@@ -157,25 +134,19 @@ public abstract class KvTransportContract {
     @ParameterizedTest
     @EnumSource
     void theAttachedMessageArrivesOnceAndWithTheSendersName(TransferWay way) {
-        RemotePeer peer = pair.load();
-        ContractPair.Lists lists = pair.prepare(peer);
-        pair.finish(lists.start(way, new int[] {3}, new int[] {3}));
+        pair.finish(pair.lists().start(way, new int[] {3}, new int[] {3}));
         pair.driveABit();
         assertThat(pair.arrived)
                 .containsExactly(new Message(reader.transport().agentName(), "r1:1"));
-        lists.close();
-        peer.close();
     }
 
     @Test
     void theWritersMessageDoesNotComeBeforeItsData() {
-        RemotePeer peer = pair.load();
-        ContractPair.Lists lists = pair.prepare(peer);
         int[] all = IntStream.range(0, BLOCKS).toArray();
         for (int round = 0; round < 50; round++) {
             byte[] content = pattern(100 + round);
             reader.write(pair.readerBase, content);
-            Transfer transfer = lists.start(TransferWay.WRITE, all, all);
+            Transfer transfer = pair.lists().start(TransferWay.WRITE, all, all);
             int before = pair.arrived.size();
             Await.until(
                     "the message",
@@ -189,8 +160,6 @@ public abstract class KvTransportContract {
             assertThat(pair.target(TransferWay.WRITE)).isEqualTo(content);
             Await.until("release", LIMIT, transfer::release, () -> "refused");
         }
-        lists.close();
-        peer.close();
     }
 
     @Test
@@ -266,8 +235,6 @@ public abstract class KvTransportContract {
     @ParameterizedTest
     @EnumSource
     void indicesThatDoNotPairOrDoNotExistAreRefused(TransferWay way) {
-        RemotePeer peer = pair.load();
-        ContractPair.Lists lists = pair.prepare(peer);
         byte[] before = pair.target(way);
         int[][][] bad = {
             {{}, {}},
@@ -280,11 +247,10 @@ public abstract class KvTransportContract {
         };
         for (int[][] indices : bad) {
             assertThatIllegalArgumentException()
-                    .isThrownBy(() -> lists.start(way, indices[0], indices[1]));
+                    .isThrownBy(() -> pair.lists().start(way, indices[0], indices[1]));
         }
         assertThat(pair.target(way)).isEqualTo(before);
-        pair.finish(lists.start(way, new int[] {0}, new int[] {0}));
-        lists.close();
+        pair.finish(pair.lists().start(way, new int[] {0}, new int[] {0}));
     }
 
     @ParameterizedTest
@@ -312,12 +278,10 @@ public abstract class KvTransportContract {
     @ParameterizedTest
     @EnumSource
     void aTransferIsReleasedOnlyWhenItHasEnded(TransferWay way) {
-        RemotePeer peer = pair.load();
-        ContractPair.Lists lists = pair.prepare(peer);
         int[] all = IntStream.range(0, BLOCKS).toArray();
         for (int round = 0; round < 20; round++) {
             pair.fillSource(way, pattern(10 + round));
-            Transfer transfer = lists.start(way, all, all);
+            Transfer transfer = pair.lists().start(way, all, all);
             Await.until(
                     "release, without a poll",
                     LIMIT,
@@ -330,8 +294,6 @@ public abstract class KvTransportContract {
                     .as("all data are there at the release")
                     .isEqualTo(pattern(10 + round));
         }
-        lists.close();
-        peer.close();
     }
 
     @ParameterizedTest
@@ -442,7 +404,7 @@ public abstract class KvTransportContract {
         pair.readerMemory.close();
     }
 
-    private Node track(Node node) {
+    private ContractNode track(ContractNode node) {
         nodes.add(node);
         return node;
     }

@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  * <p>{@link #faults} lets a test decide what goes wrong, and when.
  */
 public final class ModelTransport implements KvTransport {
+    /** As NIXL's agents have it. */
+    private static final int MAX_MESSAGE_BYTES = 1 << 20;
+
     private record Arrival(long dueNanos, PeerMessage message) {}
 
     private final ModelFabric fabric;
@@ -45,6 +48,7 @@ public final class ModelTransport implements KvTransport {
     private final Deque<Arrival> inbox = new ArrayDeque<>();
     private long readsPosted;
     private long writesPosted;
+    private long rejectedMessages;
     private boolean closed;
 
     ModelTransport(ModelFabric fabric, String agentName, ModelMemory memory) {
@@ -285,6 +289,13 @@ public final class ModelTransport implements KvTransport {
         }
     }
 
+    @Override
+    public long rejectedMessages() {
+        synchronized (fabric) {
+            return rejectedMessages;
+        }
+    }
+
     private List<PeerMessage> inOrder() {
         List<PeerMessage> due = new ArrayList<>();
         for (Arrival head = inbox.peek();
@@ -334,7 +345,9 @@ public final class ModelTransport implements KvTransport {
     }
 
     void deliver(PeerMessage message, long nowNanos) {
-        if (!faults.losesNext()) {
+        if (message.bytes().length > MAX_MESSAGE_BYTES) {
+            rejectedMessages++;
+        } else if (!faults.losesNext()) {
             inbox.add(new Arrival(nowNanos + faults.messageDelayNanos(), message));
         }
     }

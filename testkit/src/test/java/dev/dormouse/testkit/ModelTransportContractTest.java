@@ -8,10 +8,10 @@ final class ModelTransportContractTest extends KvTransportContract {
     private int opened;
 
     @Override
-    protected Node open() {
+    protected ContractNode open() {
         ModelMemory memory = new ModelMemory(64);
         ModelTransport transport = fabric.open("agent-" + opened++, memory);
-        return new Node() {
+        return new ContractNode() {
             @Override
             public KvTransport transport() {
                 return transport;

@@ -104,6 +104,12 @@ public interface KvTransport extends AutoCloseable {
      */
     List<PeerMessage> messages();
 
+    /**
+     * How many messages were dropped since the start, because they were too long or came from
+     * nobody. Does not throw.
+     */
+    long rejectedMessages();
+
     /** Ends the agent: transfers, lists, peers and registrations first. Idempotent. */
     @Override
     void close();

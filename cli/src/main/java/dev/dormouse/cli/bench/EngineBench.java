@@ -4,10 +4,10 @@ import dev.dormouse.model.KvCacheShape;
 import dev.dormouse.model.KvType;
 import dev.dormouse.model.LlamaModel;
 import dev.dormouse.model.Logits;
+import dev.dormouse.model.ModelFiles;
 import dev.dormouse.model.PagedKv;
 import dev.dormouse.model.RankView;
 import dev.dormouse.model.SequenceChunk;
-import dev.dormouse.model.gguf.GgufFile;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -42,9 +42,9 @@ final class EngineBench implements Callable<Integer> {
 
     @Option(
             names = "--model",
-            paramLabel = "FILE",
+            paramLabel = "PATH",
             defaultValue = "${env:DORMOUSE_MODEL}",
-            description = "GGUF file.")
+            description = "GGUF file, or folder of Hugging Face's.")
     private @Nullable Path model;
 
     @Option(names = "--threads", description = "Compute threads (default: one per processor).")
@@ -67,11 +67,11 @@ final class EngineBench implements Callable<Integer> {
     public Integer call() {
         if (model == null || repetitions < 1) {
             throw new ParameterException(
-                    spec.commandLine(), "needs --model FILE, and --repetitions of at least 1");
+                    spec.commandLine(), "needs --model PATH, and --repetitions of at least 1");
         }
         int count = threads == null ? Runtime.getRuntime().availableProcessors() : threads;
-        try (GgufFile file = GgufFile.open(model);
-                LlamaModel llama = LlamaModel.open(file, count, ranks);
+        try (ModelFiles files = ModelFiles.open(model);
+                LlamaModel llama = files.openModel(count, ranks);
                 Arena arena = Arena.ofShared()) {
             List<MemorySegment> weights = new ArrayList<>();
             for (int rank = 0; rank < ranks; rank++) {

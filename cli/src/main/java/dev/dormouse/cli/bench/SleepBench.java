@@ -42,6 +42,12 @@ final class SleepBench implements Callable<Integer> {
     @Spec private CommandSpec spec;
 
     @Option(
+            names = "--model",
+            paramLabel = "PATH",
+            description = "GGUF file, or folder of Hugging Face's (default: as `dormouse serve`).")
+    private @Nullable Path model;
+
+    @Option(
             names = "--cycles",
             paramLabel = "N",
             defaultValue = "200",
@@ -65,7 +71,7 @@ final class SleepBench implements Callable<Integer> {
         Path logs = Files.createTempDirectory("dormouse-bench");
         progress.say("starting prefill engine, decode engine and router; logs in " + logs);
         List<Growth> growth;
-        try (Fleet fleet = Fleet.start(KV_CACHE_MIB, 1, 1, logs)) {
+        try (Fleet fleet = Fleet.start(model, KV_CACHE_MIB, 1, 1, logs)) {
             growth = measure(fleet, progress);
         }
         print(growth);

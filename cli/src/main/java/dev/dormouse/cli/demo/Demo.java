@@ -37,9 +37,10 @@ final class Demo {
         List<String> prompts = DemoPrompts.first(options.prompts());
         progress.say(
                 "starting prefill engine, decode engine and router, and an engine that never sleeps");
-        try (ChildProcess alone = Fleet.startOracle(options.kvCacheMiB(), logs);
+        try (ChildProcess alone = Fleet.startOracle(options.model(), options.kvCacheMiB(), logs);
                 Fleet fleet =
                         Fleet.start(
+                                options.model(),
                                 options.kvCacheMiB(),
                                 options.prefillRanks(),
                                 options.decodeRanks(),

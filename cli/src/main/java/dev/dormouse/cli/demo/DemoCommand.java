@@ -38,6 +38,12 @@ public final class DemoCommand implements Callable<Integer> {
     @Spec private CommandSpec spec;
 
     @Option(
+            names = "--model",
+            paramLabel = "PATH",
+            description = "GGUF file, or folder of Hugging Face's (default: as `dormouse serve`).")
+    private @Nullable Path model;
+
+    @Option(
             names = "--prompts",
             paramLabel = "N",
             description = "Prompts per check (default: 8; quick: 2).")
@@ -120,6 +126,7 @@ public final class DemoCommand implements Callable<Integer> {
 
     private DemoOptions options() {
         return new DemoOptions(
+                model,
                 within("--prompts", prompts, quick ? QUICK_PROMPTS : 8, 2, DemoPrompts.available()),
                 within("--tokens", tokens, quick ? QUICK_TOKENS : 16, 1, 256),
                 within("--cycles", cycles, quick ? 1 : 3, 1, 1000),

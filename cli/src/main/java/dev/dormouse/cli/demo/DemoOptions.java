@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * How much the demonstration does.
  *
+ * @param model what the engines serve, or null for the default
  * @param prompts prompts per check
  * @param tokens tokens generated per prompt
  * @param cycles sleep and wake cycles of the repeated cases
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
  * @param logs where to keep the processes' logs, or null
  */
 record DemoOptions(
+        @Nullable Path model,
         int prompts,
         int tokens,
         int cycles,

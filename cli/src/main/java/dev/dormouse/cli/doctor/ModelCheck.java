@@ -12,7 +12,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
 import java.util.Optional;
 
-/** The default model: there, a GGUF file, and as it was fetched. */
+/** The default model: there, a GGUF file as it was fetched, or a folder. */
 final class ModelCheck {
     private static final String TOPIC = "model";
 
@@ -24,12 +24,15 @@ final class ModelCheck {
             return Finding.fail(
                     TOPIC,
                     "not found",
-                    "run ./dormouse doctor again with network, or set DORMOUSE_MODEL to a GGUF file");
+                    "run ./dormouse doctor again with network, or set DORMOUSE_MODEL to a GGUF file or a model's folder");
         }
         Path file = machine.at(named.get());
         if (!Files.isReadable(file)) {
             return Finding.fail(
                     TOPIC, "cannot read " + file, "correct DORMOUSE_MODEL, or unset it");
+        }
+        if (Files.isDirectory(file)) {
+            return folder(file);
         }
         // The launcher writes this file when it unpacks the model from a verified wheel.
         Optional<String> expected =
@@ -41,6 +44,15 @@ final class ModelCheck {
             return Finding.fail(
                     TOPIC, "cannot read " + file + ": " + e.getMessage(), refetch(file));
         }
+    }
+
+    private static Finding folder(Path folder) {
+        return Files.isReadable(folder.resolve("config.json"))
+                ? Finding.ok(TOPIC, folder + ", a folder, no SHA-256 to compare with")
+                : Finding.fail(
+                        TOPIC,
+                        folder + " has no config.json",
+                        "correct DORMOUSE_MODEL, or unset it");
     }
 
     private static Finding compare(Path file, Optional<String> expected) throws IOException {

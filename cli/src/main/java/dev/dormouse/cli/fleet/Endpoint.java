@@ -95,7 +95,7 @@ public final class Endpoint {
         body.putArray("messages").addObject().put("role", "user").put("content", message);
         body.put("max_tokens", tokens);
         body.put("stream", true);
-        return send(request("/v1/chat/completions", body)).body();
+        return text("/v1/chat/completions", body);
     }
 
     /** Posts without a body, as the control endpoints take it. */
@@ -116,7 +116,12 @@ public final class Endpoint {
 
     /** Posts JSON. */
     public JsonNode post(String path, JsonNode body) {
-        return Json.parse(send(request(path, body)).body());
+        return Json.parse(text(path, body));
+    }
+
+    /** Posts JSON; the answer may be anything, such as a stream of events, as they came. */
+    public String text(String path, JsonNode body) {
+        return send(request(path, body)).body();
     }
 
     private HttpRequest.Builder request(String path, JsonNode body) {

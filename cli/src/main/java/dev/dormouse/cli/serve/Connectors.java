@@ -78,7 +78,9 @@ final class Connectors {
                         schedulers.getFirst(), workers.stream().map(List::getFirst).toList())
                 : new ConnectorHalves(
                         MultiConnector.scheduler(schedulers),
-                        workers.stream().map(MultiConnector::worker).toList());
+                        workers.stream()
+                                .map(ofRank -> MultiConnector.worker(ofRank, System::nanoTime))
+                                .toList());
     }
 
     private static WorkerConnector worker(

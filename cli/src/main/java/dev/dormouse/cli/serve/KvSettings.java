@@ -45,13 +45,31 @@ final class KvSettings {
         try {
             ObjectMapper mapper =
                     new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
-            return new KvSettings(
-                    options, KvTransferConfig.parse(mapper.readTree(options.kvTransferConfig)), 0);
+            KvSettings settings =
+                    new KvSettings(
+                            options,
+                            KvTransferConfig.parse(mapper.readTree(options.kvTransferConfig)),
+                            0);
+            settings.requireOneHolder();
+            return settings;
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(
                     "--kv-transfer-config is not JSON: " + e.getOriginalMessage(), e);
         } catch (ConnectorException e) {
             throw new IllegalArgumentException("--" + e.getMessage(), e);
+        }
+    }
+
+    /** The JSON is in order, but the option wins over it. */
+    private void requireOneHolder() {
+        if (config.children().size() > 1 && role() != ServeOptions.Role.decode) {
+            throw new IllegalArgumentException(
+                    "--role is "
+                            + role()
+                            + ", but must be decode with the "
+                            + config.children().size()
+                            + " connectors of --kv-transfer-config: only one connector can hold"
+                            + " prompts");
         }
     }
 

@@ -53,7 +53,7 @@ public final class ServeCommand implements Callable<Integer> {
         if (options.model == null) {
             throw new ParameterException(
                     spec.commandLine(),
-                    "no model: give --model FILE, or start through ./dormouse, which fetches the default one");
+                    "no model: give --model PATH, or start through ./dormouse, which fetches the default one");
         }
         return ServingEngine.start(ServedModel.open(options.model, options), options);
     }

@@ -43,15 +43,16 @@ final class ServeOptions {
 
     @Option(
             names = "--model",
-            paramLabel = "FILE",
+            paramLabel = "PATH",
             defaultValue = "${env:DORMOUSE_MODEL}",
-            description = "GGUF file (default: the model that the set-up fetched).")
+            description =
+                    "GGUF file, or folder of Hugging Face's with config.json, safetensors and tokenizer.json; Llama, Qwen 2 and Qwen 3 models (default: the model that the set-up fetched).")
     @Nullable Path model;
 
     @Option(
             names = "--served-model-name",
             paramLabel = "NAME",
-            description = "Name in API requests (default: the file's).")
+            description = "Name in API requests (default: the file's or the folder's).")
     @Nullable String servedModelName;
 
     @Option(
@@ -107,6 +108,13 @@ final class ServeOptions {
             description =
                     "How long requests and readers may take to their end when the engine is told to end (default: ${DEFAULT-VALUE}).")
     int shutdownTimeoutSeconds;
+
+    @Option(
+            names = "--api-key",
+            paramLabel = "KEY",
+            description =
+                    "Key that requests to /v1/ must carry as `Authorization: Bearer KEY`; may be repeated (default: DORMOUSE_API_KEY or VLLM_API_KEY of the environment, else none).")
+    List<String> apiKeys = List.of();
 
     @Option(
             names = "--side-channel-host",
@@ -274,4 +282,15 @@ final class ServeOptions {
             hidden = true,
             description = "End when standard input closes.")
     boolean exitWithParent;
+
+    /** The API keys; the environment's is taken if the options name none. */
+    List<String> apiKeys(Map<String, String> environment) {
+        if (!apiKeys.isEmpty()) {
+            return apiKeys;
+        }
+        String key =
+                environment.getOrDefault(
+                        "DORMOUSE_API_KEY", environment.getOrDefault("VLLM_API_KEY", ""));
+        return key.isEmpty() ? List.of() : List.of(key);
+    }
 }

@@ -6,25 +6,25 @@ import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.Engines;
 import dev.dormouse.model.LlamaModel;
 import dev.dormouse.model.ModelConfig;
+import dev.dormouse.model.ModelFiles;
 import dev.dormouse.model.chat.ChatTemplate;
-import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.tokenizer.Tokenizer;
 import java.nio.file.Path;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** A model file with all that is read from it, and the engine that serves it. */
+/** A model's files with all that is read from them, and the engine that serves it. */
 final class ServedModel implements AutoCloseable {
-    private final GgufFile file;
+    private final ModelFiles files;
     private final LlamaModel model;
     private final Tokenizer tokenizer;
     private final ChatTemplate chatTemplate;
 
-    private ServedModel(GgufFile file, LlamaModel model) {
-        this.file = file;
+    private ServedModel(ModelFiles files, LlamaModel model) {
+        this.files = files;
         this.model = model;
-        this.tokenizer = Tokenizer.of(file.metadata());
-        this.chatTemplate = ChatTemplate.of(file.metadata(), tokenizer);
+        this.tokenizer = files.tokenizer();
+        this.chatTemplate = files.chatTemplate(tokenizer);
     }
 
     static ServedModel open(Path path, ServeOptions options) {
@@ -32,13 +32,13 @@ final class ServedModel implements AutoCloseable {
                 options.threads == null
                         ? Runtime.getRuntime().availableProcessors()
                         : options.threads;
-        GgufFile file = GgufFile.open(path);
+        ModelFiles files = ModelFiles.open(path);
         try {
-            LlamaModel model = LlamaModel.open(file, threads, options.tensorParallelSize);
+            LlamaModel model = files.openModel(threads, options.tensorParallelSize);
             Thread.ofPlatform().daemon().name("dormouse-warm-up").start(model::warmUp);
-            return new ServedModel(file, model);
+            return new ServedModel(files, model);
         } catch (RuntimeException e) {
-            file.close();
+            files.close();
             throw e;
         }
     }
@@ -52,7 +52,7 @@ final class ServedModel implements AutoCloseable {
     }
 
     /**
-     * Starts the engine, which owns the model's compute threads from now on; the file stays open
+     * Starts the engine, which owns the model's compute threads from now on; the files stay open
      * for weights that come back.
      */
     Engine startEngine(ServeOptions options, KvSettings settings) {
@@ -92,12 +92,13 @@ final class ServedModel implements AutoCloseable {
     }
 
     private static String fileName(ServeOptions options) {
-        String name = String.valueOf(Objects.requireNonNull(options.model).getFileName());
+        Path path = Objects.requireNonNull(options.model).toAbsolutePath().normalize();
+        String name = String.valueOf(path.getFileName());
         return name.endsWith(".gguf") ? name.substring(0, name.length() - ".gguf".length()) : name;
     }
 
     @Override
     public void close() {
-        file.close();
+        files.close();
     }
 }

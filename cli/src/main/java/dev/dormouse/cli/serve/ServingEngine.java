@@ -1,5 +1,6 @@
 package dev.dormouse.cli.serve;
 
+import dev.dormouse.cli.Version;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.server.AdminConfig;
@@ -75,7 +76,9 @@ public final class ServingEngine implements AutoCloseable {
                         ServerConfig.DEFAULT_MAX_BODY_BYTES,
                         options.maxNumSeqs + options.maxNumWaiting,
                         servedLegs(role),
-                        admin(options)),
+                        admin(options),
+                        options.apiKeys(System.getenv()),
+                        Version.ofProject()),
                 engine,
                 new ModelText(model.tokenizer(), model.chatTemplate()),
                 Clock.systemUTC(),

@@ -35,25 +35,23 @@ final class LiveFleet implements AutoCloseable {
      * @param ofEngines further options of both engines
      */
     LiveFleet(Path logs, String... ofEngines) {
+        this(logs, List.of(), List.of(ofEngines));
+    }
+
+    /** As above, with further options of the router, too. */
+    LiveFleet(Path logs, List<String> ofRouter, List<String> ofEngines) {
         this.logs = logs;
-        this.ofEngines = List.of(ofEngines);
+        this.ofEngines = List.copyOf(ofEngines);
         try {
             prefillProcess = startPrefill(0, 0);
             decodeProcess = startDecode(0);
             prefill = new Endpoint("prefill", prefillProcess.awaitReady());
             decode = new Endpoint("decode", decodeProcess.awaitReady());
-            router =
-                    new Endpoint(
-                            "router",
-                            launch(
-                                            "route",
-                                            "--port",
-                                            "0",
-                                            "--prefill",
-                                            prefill.base().toString(),
-                                            "--decode",
-                                            decode.base().toString())
-                                    .awaitReady());
+            List<String> route = new ArrayList<>(List.of("route", "--port", "0"));
+            route.addAll(List.of("--prefill", prefill.base().toString()));
+            route.addAll(List.of("--decode", decode.base().toString()));
+            route.addAll(ofRouter);
+            router = new Endpoint("router", launch(route.toArray(String[]::new)).awaitReady());
             prefillSideChannelPort = prefill.prefill("x").path("remote_port").asInt();
         } catch (RuntimeException | Error e) {
             close();

@@ -170,6 +170,15 @@ final class NativePartsTest {
     }
 
     @Test
+    void aModelMayBeAFolder() throws Exception {
+        FakeMachine fake = new FakeMachine(root).variable("DORMOUSE_MODEL", "/m");
+        fake.file("/m/other.json", "{}");
+        assertThat(ModelCheck.finding(fake.machine()).text()).endsWith("has no config.json");
+        fake.file("/m/config.json", "{}");
+        assertThat(ModelCheck.finding(fake.machine()).text()).contains("a folder");
+    }
+
+    @Test
     void theFetchedNixlHasUcxAndItsTransports() {
         Path directory = Natives.nixlDirectory();
         Machine machine =

@@ -23,7 +23,7 @@ import picocli.CommandLine.Model.CommandSpec;
 /** Connectors over the real library. */
 final class ConnectorsTest {
     private static final ModelConfig MODEL =
-            new ModelConfig("m", "llama", 32, 32, 2, 2, 2, 16, 32, 64, 16, 1e4f, 1e-5f);
+            new ModelConfig("m", "llama", 32, 32, 2, 2, 2, 16, 32, 64, 16, 1e4f, 1e-5f, List.of());
 
     @ParameterizedTest
     @ValueSource(

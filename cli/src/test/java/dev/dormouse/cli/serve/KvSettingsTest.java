@@ -104,6 +104,23 @@ final class KvSettingsTest {
     }
 
     @Test
+    void noRoleMakesSeveralConnectorsHoldPrompts() {
+        String several =
+                "--kv-transfer-config={\"kv_connector\": \"MultiConnector\", \"kv_role\":"
+                        + " \"kv_consumer\", \"kv_connector_extra_config\": {\"connectors\":"
+                        + " [{\"kv_connector\": \"NixlConnector\"}%s]}}";
+        String two = several.formatted(", {\"kv_connector\": \"NixlPushConnector\"}");
+        for (String role : List.of("prefill", "both")) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> parse(two, "--role=" + role))
+                    .withMessageContaining("--role is " + role)
+                    .withMessageContaining("2 connectors");
+            assertThat(parse(several.formatted(""), "--role=" + role).connectors()).hasSize(1);
+        }
+        assertThat(parse(two, "--role=decode").connectors()).hasSize(2);
+    }
+
+    @Test
     void whatIsWrongIsNamedWithTheOption() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> parse("--kv-transfer-config={\"kv_role\""))

@@ -16,8 +16,13 @@ record Batch(List<Part> parts) {
      * A sequence's share.
      *
      * @param tokens how many of its uncomputed tokens
+     * @param logitRows rows of logits that they give
      */
-    record Part(Sequence sequence, int tokens) {}
+    record Part(Sequence sequence, int tokens, int logitRows) {
+        Part(Sequence sequence, int tokens) {
+            this(sequence, tokens, sequence.logitRows(tokens));
+        }
+    }
 
     Batch {
         parts = List.copyOf(parts);

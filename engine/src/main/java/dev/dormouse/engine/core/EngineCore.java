@@ -14,6 +14,7 @@ import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
+import dev.dormouse.engine.sampling.NoTokenLeftException;
 import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.model.Logits;
 import dev.dormouse.model.SequenceChunk;
@@ -396,12 +397,23 @@ final class EngineCore {
             }
             return;
         }
+        score(batch, logits);
         parts.scheduler().computed(batch);
+        int rows = 0;
+        for (Batch.Part part : batch.parts()) {
+            rows += part.logitRows();
+            if (part.sequence().uncomputed() == 0) {
+                generate(part.sequence(), logits, rows - 1);
+            }
+        }
+    }
+
+    /** Before anything is sampled, since that changes rows. */
+    private static void score(Batch batch, Logits logits) {
         int row = 0;
         for (Batch.Part part : batch.parts()) {
-            if (part.sequence().uncomputed() == 0) {
-                generate(part.sequence(), logits, row++);
-            }
+            part.sequence().score(logits, row, part.tokens());
+            row += part.logitRows();
         }
     }
 
@@ -409,6 +421,10 @@ final class EngineCore {
         OutputProcessor.Step step;
         try {
             step = sequence.append(sequence.sample(logits, row, candidates));
+        } catch (NoTokenLeftException e) {
+            parts.scheduler()
+                    .fail(sequence, FailureKind.INVALID_REQUEST, String.valueOf(e.getMessage()));
+            return;
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, () -> "output failed request=" + sequence.id(), e);
             parts.scheduler()

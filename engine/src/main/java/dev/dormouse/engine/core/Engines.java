@@ -17,8 +17,8 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
-import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -58,9 +58,10 @@ public final class Engines {
      * What an engine needs to know of text.
      *
      * @param endTokens the model's own end tokens
-     * @param decoders makes a decoder for each sequence
+     * @param decoders makes a decoder for each sequence; it is told whether to leave out control
+     *     tokens
      */
-    record Text(Set<Integer> endTokens, Supplier<TextDecoder> decoders) {}
+    record Text(Set<Integer> endTokens, Function<Boolean, TextDecoder> decoders) {}
 
     /**
      * Starts an engine: takes its memory, reads the weights, registers and publishes its KV cache.
@@ -79,7 +80,10 @@ public final class Engines {
             LanguageModel model,
             Tokenizer tokenizer,
             @Nullable ConnectorHalves connector) {
-        Text text = new Text(tokenizer.endOfGeneration(), () -> decoder(tokenizer.decoder()));
+        Text text =
+                new Text(
+                        tokenizer.endOfGeneration(),
+                        skipSpecial -> decoder(tokenizer.decoder(skipSpecial)));
         LocalEngine engine;
         try {
             engine = assemble(config, model, text, connector, Surroundings.real(config));
@@ -225,6 +229,8 @@ public final class Engines {
                 scheduler.waitingCount() + lobby.size(),
                 remote.receivingCount(),
                 remote.heldCount(),
+                remote.heldBlocks(),
+                remote.quarantinedBlocks(),
                 blocks.blocks(),
                 blocks.freeBlocks(),
                 counters.promptTokens,

@@ -5,11 +5,14 @@ import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.GenerationListener;
 import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.TokenRules;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.output.TextDecoder;
 import dev.dormouse.engine.sampling.Sampler;
+import java.util.Collection;
+import java.util.List;
 import java.util.Set;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -21,21 +24,21 @@ final class Intake {
     private final EngineConfig config;
     private final int vocabularySize;
     private final Set<Integer> endTokens;
-    private final Supplier<TextDecoder> decoders;
+    private final Function<Boolean, TextDecoder> decoders;
     private final RandomGenerator seeds;
     private long arrivals;
 
     /**
      * Makes sequences for a model.
      *
-     * @param decoders a new one for each sequence
+     * @param decoders a new one for each sequence, with or without the text of control tokens
      * @param seeds draws a seed for each request that names none, and the end of each id
      */
     Intake(
             EngineConfig config,
             int vocabularySize,
             Set<Integer> endTokens,
-            Supplier<TextDecoder> decoders,
+            Function<Boolean, TextDecoder> decoders,
             RandomGenerator seeds) {
         this.config = config;
         this.vocabularySize = vocabularySize;
@@ -54,17 +57,22 @@ final class Intake {
             return "the prompt has %d tokens, but the model's length is %d tokens and one must be left for the output; shorten the prompt"
                     .formatted(prompt, config.maxModelLength());
         }
-        for (int token : request.promptTokens()) {
-            if (token < 0 || token >= vocabularySize) {
-                return outsideVocabulary("the prompt's token", token);
-            }
+        @Nullable String fault = outside("the prompt's token", request.promptTokens());
+        if (fault == null) {
+            fault = outside("stop_token_ids'", request.sampling().stopTokenIds());
         }
-        for (int token : request.sampling().stopTokenIds()) {
-            if (token < 0 || token >= vocabularySize) {
-                return outsideVocabulary("stop_token_ids'", token);
-            }
+        return fault != null ? fault : fault(request.sampling().tokenRules());
+    }
+
+    private @Nullable String fault(TokenRules rules) {
+        @Nullable String fault = outside("logit_bias'", rules.bias().keySet());
+        if (fault == null && rules.allowed() != null) {
+            fault = outside("allowed_token_ids'", rules.allowed());
         }
-        return null;
+        for (List<Integer> run : rules.banned()) {
+            fault = fault == null ? outside("bad_words'", run) : fault;
+        }
+        return fault;
     }
 
     /** A sequence for a request without {@link #fault}. */
@@ -77,7 +85,10 @@ final class Intake {
                 new Sampler(
                         request.sampling(), request.promptTokens(), endTokens, seeds.nextLong()),
                 new OutputProcessor(
-                        request.sampling(), endTokens, outputRoom(request), decoders.get()));
+                        request.sampling(),
+                        endTokens,
+                        outputRoom(request),
+                        decoders.apply(request.sampling().skipSpecialTokens())));
     }
 
     /**
@@ -107,8 +118,13 @@ final class Intake {
                 config.maxModelLength() - request.promptTokens().size());
     }
 
-    private String outsideVocabulary(String what, int token) {
-        return "%s %d is outside the vocabulary of %d tokens"
-                .formatted(what, token, vocabularySize);
+    private @Nullable String outside(String what, Collection<Integer> tokens) {
+        for (int token : tokens) {
+            if (token < 0 || token >= vocabularySize) {
+                return "%s %d is outside the vocabulary of %d tokens"
+                        .formatted(what, token, vocabularySize);
+            }
+        }
+        return null;
     }
 }

@@ -36,16 +36,18 @@ final class RemoteKv {
     private final int quarantineLimit;
     private final Map<String, Sequence> receiving = new LinkedHashMap<>();
     private final Map<String, BlockTable> endedWhileReceiving = new HashMap<>();
-    private final Map<String, BlockTable> held = new LinkedHashMap<>();
+    private final KeptTables held;
 
     /** Those of {@link #held} that were told to end. */
     private final Map<String, BlockTable> endingHolds = new HashMap<>();
 
-    private final Map<String, BlockTable> quarantined = new HashMap<>();
+    private final KeptTables quarantined;
 
     RemoteKv(@Nullable SchedulerConnector connector, BlockManager blocks) {
         this.connector = connector;
         this.blocks = blocks;
+        this.held = new KeptTables(blocks.blocks());
+        this.quarantined = new KeptTables(blocks.blocks());
         this.quarantineLimit = Math.max(1, blocks.blocks() / QUARANTINE_SHARE);
     }
 
@@ -68,7 +70,7 @@ final class RemoteKv {
 
     /** The engine's ids of what keeps it from being {@linkplain #isQuiet() quiet}. */
     List<String> pendingIds() {
-        return Stream.of(receiving, endedWhileReceiving, held)
+        return Stream.of(receiving, endedWhileReceiving, held.byRequest())
                 .flatMap(pending -> pending.keySet().stream())
                 .toList();
     }
@@ -78,12 +80,16 @@ final class RemoteKv {
     }
 
     int heldCount() {
-        return held.size();
+        return held.byRequest().size();
+    }
+
+    int heldBlocks() {
+        return held.blocks();
     }
 
     /** Blocks that a transfer of a read that failed may still write. */
     int quarantinedBlocks() {
-        return quarantined.values().stream().mapToInt(BlockTable::size).sum();
+        return quarantined.blocks();
     }
 
     /** True while a read, or one that has not been given up, may write blocks of this engine. */
@@ -177,7 +183,7 @@ final class RemoteKv {
             return false;
         }
         int coming = endingHolds.values().stream().mapToInt(BlockTable::size).sum();
-        for (Map.Entry<String, BlockTable> hold : held.entrySet()) {
+        for (Map.Entry<String, BlockTable> hold : held.byRequest().entrySet()) {
             if (coming >= missingBlocks) {
                 break;
             }
@@ -217,7 +223,7 @@ final class RemoteKv {
                                 sequence,
                                 failed ? Outcome.FAILED : Outcome.USABLE,
                                 reason(report, id)));
-            } else if (quarantined.containsKey(id)) {
+            } else if (quarantined.byRequest().containsKey(id)) {
                 free(quarantined.remove(id), id, "quarantined");
             } else {
                 free(endedWhileReceiving.remove(id), id, "received");

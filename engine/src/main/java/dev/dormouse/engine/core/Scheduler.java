@@ -88,22 +88,20 @@ final class Scheduler {
             return Batch.EMPTY;
         }
         List<Batch.Part> parts = new ArrayList<>();
-        int budget = config.maxBatchedTokens();
-        for (int i = 0; i < running.size() && budget > 0; i++) {
+        StepBudget budget = new StepBudget(config.maxBatchedTokens());
+        for (int i = 0; i < running.size() && !budget.isSpent(); i++) {
             Sequence sequence = running.get(i);
             if (sequence.uncomputed() > 1) {
                 continue;
             }
             if (findRoom(sequence)) {
-                parts.add(new Batch.Part(sequence, 1));
-                budget--;
+                parts.add(new Batch.Part(sequence, budget.take(sequence)));
             }
         }
         for (Sequence sequence : running) {
-            int tokens = Math.min(sequence.uncomputed(), budget);
-            if (sequence.uncomputed() > 1 && tokens > 0) {
+            int tokens = sequence.uncomputed() > 1 ? budget.take(sequence) : 0;
+            if (tokens > 0) {
                 parts.add(new Batch.Part(sequence, tokens));
-                budget -= tokens;
             }
         }
         admit(parts, budget);
@@ -132,16 +130,13 @@ final class Scheduler {
         return false;
     }
 
-    private void admit(List<Batch.Part> parts, int budget) {
-        int left = budget;
+    private void admit(List<Batch.Part> parts, StepBudget budget) {
         while (!waiting.isEmpty()
                 && running.size() + remote.receivingCount() < config.maxSequences()) {
             Sequence sequence = waiting.getFirst();
-            // The last token is always computed: its logits are needed, and a block that is
-            // written is never one that others read.
-            int cached = blocks.cachedTokens(sequence.tokens(), sequence.length() - 1);
+            int cached = blocks.cachedTokens(sequence.tokens(), sequence.reusableTokens());
             int external = remote.externalTokens(sequence, cached);
-            if (external == 0 && left == 0) {
+            if (external == 0 && !budget.hasRoomFor(sequence)) {
                 return;
             }
             if (!blocks.allocate(sequence.blocks(), sequence.tokens(), cached, sequence.length())) {
@@ -160,9 +155,7 @@ final class Scheduler {
                 sequence.become(Sequence.Status.RECEIVING);
             } else {
                 run(sequence);
-                int tokens = Math.min(sequence.uncomputed(), left);
-                parts.add(new Batch.Part(sequence, tokens));
-                left -= tokens;
+                parts.add(new Batch.Part(sequence, budget.take(sequence)));
             }
         }
     }

@@ -10,6 +10,7 @@ import dev.dormouse.engine.StopReason;
 import dev.dormouse.engine.kv.BlockTable;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
+import dev.dormouse.engine.sampling.PromptScores;
 import dev.dormouse.engine.sampling.SampledToken;
 import dev.dormouse.engine.sampling.Sampler;
 import dev.dormouse.model.Logits;
@@ -44,6 +45,7 @@ final class Sequence {
     private final GenerationListener listener;
     private final Sampler sampler;
     private final OutputProcessor output;
+    private final @Nullable PromptScores scores;
     private BlockTable blocks = new BlockTable();
     private final int promptTokens;
     private int[] tokens;
@@ -53,7 +55,8 @@ final class Sequence {
     private int cachedPromptTokens;
     private int externalTokens;
     private boolean admitted;
-    private boolean mayReadRemote = true;
+    private boolean mayReadRemote;
+    private boolean promptTold;
     private Status status = Status.WAITING;
 
     Sequence(
@@ -68,6 +71,13 @@ final class Sequence {
         this.listener = listener;
         this.sampler = sampler;
         this.output = output;
+        Integer promptLogprobs = request.sampling().promptLogprobs();
+        this.scores =
+                promptLogprobs == null
+                        ? null
+                        : new PromptScores(request.promptTokens(), promptLogprobs);
+        // Whoever reads a prompt's KV has no logits of it.
+        this.mayReadRemote = scores == null;
         this.tokens = request.promptTokens().stream().mapToInt(Integer::intValue).toArray();
         this.promptTokens = tokens.length;
         this.length = promptTokens;
@@ -147,6 +157,21 @@ final class Sequence {
         mayReadRemote = false;
     }
 
+    /** True while its prompt's own logits are needed. */
+    boolean scoresPrompt() {
+        return scores != null && !scores.isComplete();
+    }
+
+    /**
+     * Leading tokens whose K and V may come from the cache. The last token is always computed: its
+     * logits are needed, and a block that is written is never one that others read.
+     */
+    int reusableTokens() {
+        return scores != null && scoresPrompt()
+                ? Math.min(scores.positions(), length - 1)
+                : length - 1;
+    }
+
     /** Prompt tokens that did not have to be computed for it, as its usage tells. */
     int cachedPromptTokens() {
         return cachedPromptTokens;
@@ -180,15 +205,17 @@ final class Sequence {
     /**
      * Its read ended well. The prompt's last token stays to be computed, since its logits choose
      * the first token of the output. What was cached counts as it did where the prompt was
-     * computed.
+     * computed; where it is to be computed, what was read of it counts as well.
      */
     void received() {
+        provided = computed + externalTokens;
         KvTransferParams params = connectorRequest.params();
-        if (params != null) {
+        if (isPrefill()) {
+            cachedPromptTokens = Math.min(provided, promptTokens);
+        } else if (params != null) {
             cachedPromptTokens =
                     Math.min(params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
         }
-        provided = computed + externalTokens;
         computed = Math.min(provided, length - 1);
     }
 
@@ -212,7 +239,22 @@ final class Sequence {
                 Arrays.copyOfRange(tokens, computed, computed + count),
                 computed,
                 blocks.toArray(),
-                count == uncomputed() ? 1 : 0);
+                logitRows(count));
+    }
+
+    /** Rows of logits that its next {@code count} tokens give, the last ones'. */
+    int logitRows(int count) {
+        if (scoresPrompt()) {
+            return count;
+        }
+        return count == uncomputed() ? 1 : 0;
+    }
+
+    /** Takes the rows of its next {@code count} tokens, before they count as computed. */
+    void score(Logits logits, int firstRow, int count) {
+        if (scores != null && scoresPrompt()) {
+            scores.add(logits, firstRow, computed, count);
+        }
     }
 
     /**
@@ -239,6 +281,10 @@ final class Sequence {
         }
         tokens[length++] = sampled.tokenId();
         OutputProcessor.Step step = output.accept(sampled.tokenId());
+        if (scores != null && !promptTold) {
+            promptTold = true;
+            tell(new GenerationEvent.Prompt(scores.scores()));
+        }
         tell(
                 new GenerationEvent.Tokens(
                         step.text(),

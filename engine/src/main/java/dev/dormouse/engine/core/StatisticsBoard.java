@@ -2,19 +2,17 @@ package dev.dormouse.engine.core;
 
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.engine.EngineStatistics;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
+import dev.dormouse.engine.Histogram;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.function.Supplier;
 
 /** Where the engine's thread writes its figures, and any thread reads them. */
 final class StatisticsBoard {
-    /** Samples that wait for a reader at most; the oldest go first if nobody reads. */
-    private static final int MAX_SAMPLES = 10_000;
-
-    private final Deque<TransferStatistics.TransferSample> transferSamples = new ArrayDeque<>();
-    private final Deque<EngineStatistics.TransitionSample> transitionSamples = new ArrayDeque<>();
+    private final TransferHistograms transferSizes = new TransferHistograms();
+    private final Map<String, HistogramRecorder> transitionSeconds = new LinkedHashMap<>();
     private TransferStatistics transfers = TransferStatistics.NONE;
     private final Supplier<Snapshot> source;
     private final TransferLog log;
@@ -30,6 +28,10 @@ final class StatisticsBoard {
         this.source = source;
         this.log = log;
         this.snapshot = source.get();
+        for (String operation : EngineStatistics.TRANSITIONS) { // vLLM's buckets
+            transitionSeconds.put(
+                    operation, new HistogramRecorder(.01, .1, 1, 10, 30, 60, 120, 300, 600));
+        }
     }
 
     /** Gauges and counters of one moment, named as in {@link EngineStatistics}. */
@@ -38,6 +40,8 @@ final class StatisticsBoard {
             int waiting,
             int waitingForRemoteKv,
             int heldForRemote,
+            int kvBlocksHeld,
+            int kvBlocksQuarantined,
             int kvBlocks,
             int kvBlocksFree,
             long promptTokens,
@@ -56,18 +60,17 @@ final class StatisticsBoard {
     }
 
     synchronized void add(TransferStatistics interval) {
-        for (TransferStatistics.TransferSample sample : interval.transfers()) {
-            addBounded(transferSamples, sample);
-        }
-        transfers = withoutSamples(transfers.plus(interval));
+        interval.transfers().forEach(transferSizes::record);
+        transfers = transfers.plus(interval.withTransfers(List.of()));
         log.add(interval);
     }
 
+    /** A transition of {@link EngineStatistics#TRANSITIONS} changed something. */
     synchronized void addTransition(String operation, double seconds) {
-        addBounded(transitionSamples, new EngineStatistics.TransitionSample(operation, seconds));
+        Objects.requireNonNull(transitionSeconds.get(operation), operation).record(seconds);
     }
 
-    /** The figures now; samples are handed out once. */
+    /** The figures now. */
     synchronized EngineStatistics read() {
         Snapshot now = snapshot;
         return new EngineStatistics(
@@ -75,6 +78,8 @@ final class StatisticsBoard {
                 now.waiting,
                 now.waitingForRemoteKv,
                 now.heldForRemote,
+                now.kvBlocksHeld,
+                now.kvBlocksQuarantined,
                 now.kvBlocks,
                 now.kvBlocksFree,
                 now.promptTokens,
@@ -86,35 +91,13 @@ final class StatisticsBoard {
                 now.prefixCacheHits,
                 now.registrationEpoch,
                 transfers,
-                takeAll(transferSamples),
-                takeAll(transitionSamples));
+                transferSizes.histograms(),
+                histograms(transitionSeconds));
     }
 
-    private static <T> void addBounded(Deque<T> samples, T sample) {
-        if (samples.size() == MAX_SAMPLES) {
-            samples.removeFirst();
-        }
-        samples.addLast(sample);
-    }
-
-    private static <T> List<T> takeAll(Deque<T> samples) {
-        List<T> taken = new ArrayList<>(samples);
-        samples.clear();
-        return List.copyOf(taken);
-    }
-
-    private static TransferStatistics withoutSamples(TransferStatistics all) {
-        return new TransferStatistics(
-                List.of(),
-                all.failedTransfers(),
-                all.failedHandshakes(),
-                all.failedNotifications(),
-                all.handshakes(),
-                all.rehandshakes(),
-                all.registrations(),
-                all.expiredRequests(),
-                all.revokedRequests(),
-                all.notificationsAfterExpiry(),
-                all.malformedNotifications());
+    private static Map<String, Histogram> histograms(Map<String, HistogramRecorder> recorders) {
+        Map<String, Histogram> histograms = new LinkedHashMap<>();
+        recorders.forEach((operation, recorder) -> histograms.put(operation, recorder.histogram()));
+        return histograms;
     }
 }

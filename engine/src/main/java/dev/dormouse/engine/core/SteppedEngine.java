@@ -36,7 +36,7 @@ public final class SteppedEngine implements AutoCloseable {
                         Engines.assemble(
                                 config,
                                 model,
-                                new Engines.Text(Set.of(), () -> NO_TEXT),
+                                new Engines.Text(Set.of(), _ -> NO_TEXT),
                                 connector,
                                 surroundings));
         stepped.engine.core().open();

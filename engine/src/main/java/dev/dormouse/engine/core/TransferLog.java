@@ -1,8 +1,11 @@
 package dev.dormouse.engine.core;
 
 import dev.dormouse.connector.TransferStatistics;
+import dev.dormouse.connector.TransferStatistics.TransferSample;
 import dev.dormouse.connector.TransferSummary;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
@@ -11,9 +14,13 @@ final class TransferLog {
     /** As vLLM's {@code VLLM_LOG_STATS_INTERVAL}. */
     private static final long INTERVAL_NANOS = Duration.ofSeconds(10).toNanos();
 
+    /** A line needs each of its transfers, so more of them are a line before its time. */
+    private static final int MAX_TRANSFERS = 10_000;
+
     private final LongSupplier nanoClock;
     private final Consumer<String> log;
-    private TransferStatistics pending = TransferStatistics.NONE;
+    private final List<TransferSample> transfers = new ArrayList<>();
+    private TransferStatistics counts = TransferStatistics.NONE;
     private long since;
 
     TransferLog(LongSupplier nanoClock, Consumer<String> log) {
@@ -22,17 +29,33 @@ final class TransferLog {
     }
 
     void add(TransferStatistics interval) {
-        if (pending.isEmpty()) {
+        if (isEmpty()) {
             since = nanoClock.getAsLong();
         }
-        pending = pending.plus(interval);
+        counts = counts.plus(interval.withTransfers(List.of()));
+        for (TransferSample transfer : interval.transfers()) {
+            transfers.add(transfer);
+            if (transfers.size() == MAX_TRANSFERS) {
+                say();
+                since = nanoClock.getAsLong();
+            }
+        }
     }
 
     /** Says it if it is time. */
     void flush() {
-        if (!pending.isEmpty() && nanoClock.getAsLong() - since >= INTERVAL_NANOS) {
-            log.accept(TransferSummary.of(pending).toString());
-            pending = TransferStatistics.NONE;
+        if (!isEmpty() && nanoClock.getAsLong() - since >= INTERVAL_NANOS) {
+            say();
         }
+    }
+
+    private boolean isEmpty() {
+        return transfers.isEmpty() && counts.isEmpty();
+    }
+
+    private void say() {
+        log.accept(TransferSummary.of(counts.withTransfers(transfers)).toString());
+        transfers.clear();
+        counts = TransferStatistics.NONE;
     }
 }

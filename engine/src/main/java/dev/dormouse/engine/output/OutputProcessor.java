@@ -11,7 +11,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>As in vLLM: an end or stop token counts as output but gives no text; a stop string and what
  * follows it give no text; below {@code min_tokens} nothing stops; a stop string outranks the
- * length that is reached with it.
+ * length that is reached with it. {@code include_stop_str_in_output} keeps what was met in the
+ * text.
  */
 public final class OutputProcessor {
     private final SamplingParameters parameters;
@@ -36,7 +37,7 @@ public final class OutputProcessor {
         this.endTokens = endTokens;
         this.outputLimit = Math.min(parameters.maxTokens(), roomTokens);
         this.decoder = decoder;
-        this.stops = new StopStrings(parameters.stop());
+        this.stops = new StopStrings(parameters.stop(), parameters.includeStop());
     }
 
     /**
@@ -54,10 +55,10 @@ public final class OutputProcessor {
         tokens++;
         boolean mayStop = tokens >= parameters.minTokens();
         if (mayStop && !parameters.ignoreEos() && endTokens.contains(token)) {
-            return ended(FinishReason.STOP, null);
+            return ended(token, null);
         }
         if (mayStop && parameters.stopTokenIds().contains(token)) {
-            return ended(FinishReason.STOP, new StopReason.Token(token));
+            return ended(token, new StopReason.Token(token));
         }
         String piece = decoder.push(token);
         if (tokens == outputLimit) {
@@ -84,10 +85,11 @@ public final class OutputProcessor {
                 : new Step(text + stops.finish(), FinishReason.LENGTH, null);
     }
 
-    private Step ended(FinishReason reason, @Nullable StopReason stopReason) {
-        StopStrings.Scan scan = stops.push(decoder.finish());
+    private Step ended(int token, @Nullable StopReason stopReason) {
+        String last = parameters.includeStop() ? decoder.push(token) : "";
+        StopStrings.Scan scan = stops.push(last + decoder.finish());
         return scan.met() != null
                 ? new Step(scan.text(), FinishReason.STOP, new StopReason.Text(scan.met()))
-                : new Step(scan.text() + stops.finish(), reason, stopReason);
+                : new Step(scan.text() + stops.finish(), FinishReason.STOP, stopReason);
     }
 }

@@ -12,10 +12,13 @@ import org.jspecify.annotations.Nullable;
  */
 final class StopStrings {
     private final List<String> stops;
+    private final boolean include;
     private final StringBuilder held = new StringBuilder();
 
-    StopStrings(List<String> stops) {
+    /** {@code include} lets the stop string itself go out. */
+    StopStrings(List<String> stops, boolean include) {
         this.stops = stops;
+        this.include = include;
     }
 
     /**
@@ -39,7 +42,7 @@ final class StopStrings {
             }
         }
         if (met != null) {
-            return new Scan(held.substring(0, found), met);
+            return new Scan(held.substring(0, include ? found + met.length() : found), met);
         }
         return new Scan(release(held.length() - openLength()), null);
     }

@@ -1,6 +1,8 @@
 package dev.dormouse.engine.sampling;
 
 import dev.dormouse.engine.GenerationEvent.Candidate;
+import dev.dormouse.engine.GenerationEvent.PromptToken;
+import dev.dormouse.engine.GenerationEvent.TokenLogprobs;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -37,6 +39,17 @@ record Logprobs(double logSum, List<Candidate> top) {
         List<Candidate> top = new ArrayList<>(best);
         top.sort(LEAST_FIRST.reversed());
         return new Logprobs(logSum, List.copyOf(top));
+    }
+
+    /** What one row says of a token that is known. */
+    static PromptToken known(float[] values, int from, int to, int token, int count) {
+        Logprobs row = of(values, from, to, count);
+        float value = values[from + token];
+        int rank = 0;
+        for (int i = from; i < to; i++) {
+            rank += values[i] >= value ? 1 : 0;
+        }
+        return new PromptToken(new TokenLogprobs(token, row.logprob(value), row.top()), rank);
     }
 
     float logprob(float logit) {

@@ -12,18 +12,18 @@ import org.jspecify.annotations.Nullable;
  * Chooses one sequence's tokens. It knows the sequence's history, so it lives as long as the
  * sequence, also across preemption.
  *
- * <p>Order as in vLLM: penalties, end tokens masked below {@code min_tokens}, temperature, {@code
- * min_p}, {@code top_k}, {@code top_p}. Log probabilities are those of the model, before any of it.
+ * <p>Order as in vLLM: allowed tokens, banned words, bias, end tokens masked below {@code
+ * min_tokens}, penalties, temperature, {@code min_p}, {@code top_k}, {@code top_p}. Log
+ * probabilities are those of the model, before any of it.
  */
 public final class Sampler {
     /** As in vLLM: a smaller temperature is greedy, since dividing by it leaves no numbers. */
     private static final double SMALLEST_TEMPERATURE = 1e-5;
 
     private final SamplingParameters parameters;
-    private final Set<Integer> endTokens;
+    private final TokenFilter filter;
     private final @Nullable Penalties penalties;
     private final SplittableRandom random;
-    private int sampled;
 
     /**
      * A sampler at the start of its sequence.
@@ -39,7 +39,7 @@ public final class Sampler {
             Set<Integer> endTokens,
             long drawnSeed) {
         this.parameters = parameters;
-        this.endTokens = endTokens;
+        this.filter = new TokenFilter(parameters, endTokens);
         this.penalties =
                 Penalties.isNeutral(parameters) ? null : new Penalties(parameters, promptTokens);
         this.random =
@@ -52,6 +52,7 @@ public final class Sampler {
      * @param logits the step's logits; the row's content is changed
      * @param row the sequence's row
      * @param candidates working space, shared by the samplers of one thread
+     * @throws NoTokenLeftException if the request's rules exclude every token
      */
     public SampledToken next(Logits logits, int row, Candidates candidates) {
         float[] values = logits.values();
@@ -63,17 +64,15 @@ public final class Sampler {
         // own.
         float @Nullable [] original =
                 raw == null ? null : java.util.Arrays.copyOfRange(values, from, to);
+        filter.apply(values, from, to);
         if (penalties != null) {
             penalties.apply(values, from);
-        }
-        if (sampled < parameters.minTokens()) {
-            mask(values, from);
         }
         int token =
                 parameters.temperature() < SMALLEST_TEMPERATURE
                         ? argmax(values, from, to)
                         : draw(values, from, to, candidates);
-        sampled++;
+        filter.add(token);
         if (penalties != null) {
             penalties.add(token);
         }
@@ -85,17 +84,6 @@ public final class Sampler {
         return raw == null || original == null
                 ? null
                 : new TokenLogprobs(token, raw.logprob(original[token]), raw.top());
-    }
-
-    private void mask(float[] values, int from) {
-        if (!parameters.ignoreEos()) {
-            for (int token : endTokens) {
-                values[from + token] = Float.NEGATIVE_INFINITY;
-            }
-        }
-        for (int token : parameters.stopTokenIds()) {
-            values[from + token] = Float.NEGATIVE_INFINITY;
-        }
     }
 
     private int draw(float[] values, int from, int to, Candidates candidates) {

@@ -202,6 +202,11 @@ final class DirectTransport implements KvTransport {
     }
 
     @Override
+    public long rejectedMessages() {
+        return 0;
+    }
+
+    @Override
     public void close() {
         liveKeys.clear();
         network.agents.remove(agentName);

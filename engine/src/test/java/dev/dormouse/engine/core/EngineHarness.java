@@ -51,7 +51,7 @@ final class EngineHarness implements AutoCloseable {
                 Engines.assemble(
                         this.config,
                         model,
-                        new Engines.Text(Set.of(), NumberDecoder::new),
+                        new Engines.Text(Set.of(), _ -> new NumberDecoder()),
                         connector,
                         new Engines.Surroundings(
                                 () -> System.nanoTime() + skippedNanos.get(),

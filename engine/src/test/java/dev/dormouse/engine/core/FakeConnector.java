@@ -8,6 +8,7 @@ import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.HandOver;
 import dev.dormouse.connector.KvCacheRegions;
 import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.connector.PushStep;
 import dev.dormouse.connector.RankPayload;
 import dev.dormouse.connector.ReadOrder;
 import dev.dormouse.connector.ReleaseTimeoutException;
@@ -185,7 +186,19 @@ final class FakeConnector {
         public ConnectorStep step() {
             List<ReadOrder> taken = orders;
             orders = new ArrayList<>();
-            return new ConnectorStep(taken, Set.of(), Set.of(), Map.of(), List.of(), 0);
+            return new ConnectorStep(
+                    taken,
+                    Set.of(),
+                    Set.of(),
+                    Map.of(),
+                    List.of(),
+                    0,
+                    false,
+                    Set.of(),
+                    List.of(),
+                    0,
+                    PushStep.NONE,
+                    List.of());
         }
 
         @Override
@@ -401,8 +414,10 @@ final class FakeConnector {
                             received,
                             failed,
                             abandoned,
+                            Map.of(),
                             Set.of(),
-                            TransferStatistics.NONE);
+                            TransferStatistics.NONE,
+                            List.of());
             abandoned.clear();
             sent.clear();
             received.clear();

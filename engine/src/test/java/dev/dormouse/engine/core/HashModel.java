@@ -84,7 +84,8 @@ final class HashModel implements LanguageModel {
 
     @Override
     public ModelConfig config() {
-        return new ModelConfig("hash", "llama", VOCABULARY, 4, LAYERS, 1, 1, 4, 4, 4096, 4, 1, 1);
+        return new ModelConfig(
+                "hash", "llama", VOCABULARY, 4, LAYERS, 1, 1, 4, 4, 4096, 4, 1, 1, List.of());
     }
 
     @Override
@@ -142,12 +143,11 @@ final class HashModel implements LanguageModel {
         }
         List<Long> states = new ArrayList<>();
         for (SequenceChunk chunk : batch) {
-            long state = 0;
             for (int i = 0; i < chunk.tokens().length; i++) {
-                state = position(fingerprint, chunk.tokens()[i], chunk.start() + i, chunk, kv);
-            }
-            if (chunk.logitRows() > 0) {
-                states.add(state);
+                long state = position(fingerprint, chunk.tokens()[i], chunk.start() + i, chunk, kv);
+                if (i >= chunk.tokens().length - chunk.logitRows()) {
+                    states.add(state);
+                }
             }
         }
         return states;
@@ -210,6 +210,16 @@ final class HashModel implements LanguageModel {
             output.add(best);
         }
         return List.copyOf(output);
+    }
+
+    /** The logits behind each position of a sequence, computed without any cache or engine. */
+    static float[][] logits(List<Integer> tokens) {
+        long[][] keys = new long[LAYERS][tokens.size()];
+        float[][] rows = new float[tokens.size()][VOCABULARY];
+        for (int position = 0; position < tokens.size(); position++) {
+            fillRow(rows[position], 0, addKeys(keys, position, tokens.get(position)));
+        }
+        return rows;
     }
 
     private static long addKeys(long[][] keys, int position, int token) {

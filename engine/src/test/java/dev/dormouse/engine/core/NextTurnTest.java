@@ -33,6 +33,7 @@ final class NextTurnTest {
         private final EngineHarness prefill;
         private final EngineHarness decode;
         private int requests;
+        private int cachedTokens;
 
         Pair(Duration decodeLease, Duration hold, int decodeBlocks) {
             prefill = start("prefill", LONG, hold, 64);
@@ -73,6 +74,7 @@ final class NextTurnTest {
             RecordingListener second = decode.submit("r" + requests++, prompt, OUTPUT, prefilled);
             Await.until("the decode ends", second::isOver);
             assertThat(second.tokens()).isEqualTo(HashModel.oracle(prompt, OUTPUT));
+            cachedTokens = second.finished().usage().cachedTokens();
             return requireNonNull(second.finished().kvTransferParams());
         }
 
@@ -91,6 +93,7 @@ final class NextTurnTest {
             turn(prompt, lastTurn);
             assertThat(statistics().computedPromptTokens()).isEqualTo(computed + prompt.size());
             assertThat(statistics().remotePromptTokens()).isEqualTo(read);
+            assertThat(cachedTokens).isZero();
         }
 
         @Override
@@ -124,6 +127,7 @@ final class NextTurnTest {
                 read += there;
                 assertThat(pair.statistics().computedPromptTokens()).isEqualTo(computed);
                 assertThat(pair.statistics().remotePromptTokens()).isEqualTo(read);
+                assertThat(pair.cachedTokens).as("what the client is told").isEqualTo(there);
             }
             assertThat(pair.decode.engine.statistics().computedPromptTokens()).isZero();
             Await.until(

@@ -69,7 +69,7 @@ final class RankedEngine implements AutoCloseable {
                 Engines.assemble(
                         config,
                         new FaultyModel(LlamaModel.open(file, 2, ranks)),
-                        new Engines.Text(Set.of(), NoText::new),
+                        new Engines.Text(Set.of(), _ -> new NoText()),
                         connector,
                         new Engines.Surroundings(
                                 System::nanoTime,

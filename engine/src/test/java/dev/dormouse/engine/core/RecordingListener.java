@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 final class RecordingListener implements GenerationListener {
     private final List<Integer> tokens = new ArrayList<>();
     private final StringBuilder text = new StringBuilder();
+    private @Nullable List<GenerationEvent.PromptToken> prompt;
     private @Nullable GenerationEvent last;
     private int eventsAfterLast;
 
@@ -20,6 +21,12 @@ final class RecordingListener implements GenerationListener {
             eventsAfterLast++;
         }
         switch (event) {
+            case GenerationEvent.Prompt scored -> {
+                if (prompt != null || !tokens.isEmpty()) {
+                    throw new AssertionError("the prompt's scores came twice or late");
+                }
+                prompt = scored.tokens();
+            }
             case GenerationEvent.Tokens output -> {
                 tokens.addAll(output.tokenIds());
                 text.append(output.text());
@@ -30,6 +37,11 @@ final class RecordingListener implements GenerationListener {
 
     synchronized List<Integer> tokens() {
         return List.copyOf(tokens);
+    }
+
+    /** The prompt's log probabilities, or null if none came. */
+    synchronized @Nullable List<GenerationEvent.PromptToken> prompt() {
+        return prompt;
     }
 
     synchronized String text() {

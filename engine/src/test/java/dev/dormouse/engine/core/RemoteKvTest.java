@@ -266,6 +266,30 @@ final class RemoteKvTest {
     }
 
     @Test
+    void blocksThatSeveralHoldsShareAreCountedOnce() {
+        try (EngineHarness engine = engine(EngineHarness.roomy())) {
+            assertThat(engine.engine.statistics().kvBlocksHeld()).isZero();
+            List<Integer> prompt = prompt(1, 3 * BLOCK_TOKENS);
+            engine.submit(
+                    "a", prompt.subList(0, 2 * BLOCK_TOKENS + 1), 1, FakeConnector.remoteDecode());
+            engine.settle();
+            assertThat(engine.engine.statistics().kvBlocksHeld()).isEqualTo(3);
+            engine.submit("b", prompt, 1, FakeConnector.remoteDecode());
+            engine.settle();
+            assertThat(engine.engine.statistics().heldForRemote()).isEqualTo(2);
+            assertThat(engine.engine.statistics().kvBlocksHeld())
+                    .as("two of the prefix, and one of each")
+                    .isEqualTo(4);
+            connector.endHold(FakeConnector.idOf(connector.held, "a"));
+            engine.settle();
+            assertThat(engine.engine.statistics().kvBlocksHeld()).isEqualTo(3);
+            connector.endHold(FakeConnector.idOf(connector.held, "b"));
+            engine.settle();
+            assertThat(engine.engine.statistics().kvBlocksHeld()).isZero();
+        }
+    }
+
+    @Test
     void aPromptWhoseFirstTokenEndsItIsHandedOverAsStopped() {
         try (EngineHarness engine = engine(EngineHarness.roomy())) {
             int first = HashModel.oracle(prompt(1, 9), 1).getFirst();
@@ -405,10 +429,12 @@ final class RemoteKvTest {
 
             assertThat(listener.failed().kind()).isEqualTo(FailureKind.KV_TRANSFER_FAILED);
             assertThat(engine.freeBlocks()).as("its blocks are not free").isEqualTo(2);
+            assertThat(engine.engine.statistics().kvBlocksQuarantined()).isEqualTo(6);
             assertThat(engine.engine.core().expectation()).isEqualTo(EngineCore.Expectation.PEER);
             connector.endRead(id, false);
             engine.settle();
             assertThat(engine.freeBlocks()).isEqualTo(8);
+            assertThat(engine.engine.statistics().kvBlocksQuarantined()).isZero();
         }
     }
 

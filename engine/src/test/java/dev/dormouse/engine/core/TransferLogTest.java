@@ -15,18 +15,8 @@ final class TransferLogTest {
     private final TransferLog log = new TransferLog(() -> nanos, lines::add);
 
     private static TransferStatistics oneTransfer() {
-        return new TransferStatistics(
-                List.of(new TransferSample(0.01, 0.001, 1 << 20, 30)),
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-                0);
+        return TransferStatistics.NONE.withTransfers(
+                List.of(new TransferSample(0.01, 0.001, 1 << 20, 30)));
     }
 
     private void pass(Duration time) {
@@ -45,6 +35,25 @@ final class TransferLogTest {
                 .singleElement()
                 .asString()
                 .startsWith("KV Transfer metrics: Num successful transfers=2, ");
+    }
+
+    @Test
+    void manyTransfersAreSaidBeforeTheirTimeAndNoneIsLost() {
+        for (int i = 0; i < 5_000; i++) {
+            log.add(oneTransfer().plus(oneTransfer()).plus(oneTransfer()));
+        }
+        pass(Duration.ofSeconds(10));
+        assertThat(lines)
+                .satisfiesExactly(
+                        first -> assertThat(first).contains("Num successful transfers=10000, "),
+                        rest -> assertThat(rest).contains("Num successful transfers=5000, "));
+    }
+
+    @Test
+    void countsWithoutTransfersAreSaid() {
+        log.add(new TransferStatistics(List.of(), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+        pass(Duration.ofSeconds(10));
+        assertThat(lines).singleElement().asString().contains("Num failed transfers=1,");
     }
 
     @Test

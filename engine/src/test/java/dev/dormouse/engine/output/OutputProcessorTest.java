@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.engine.SamplingParameters;
 import dev.dormouse.engine.StopReason;
+import dev.dormouse.engine.TokenRules;
 import dev.dormouse.testkit.Seeded;
 import java.util.ArrayList;
 import java.util.List;
@@ -134,6 +135,39 @@ class OutputProcessorTest {
         assertThat(run(processor, "bbcb")).containsExactly("b", "b", "c", "", "STOP:b");
         OutputProcessor byToken = processor(parameters(100, 3, List.of(), Set.of((int) 'a')));
         assertThat(run(byToken, "aaa")).containsExactly("a", "a", "", "STOP:#97");
+    }
+
+    @Test
+    void includesWhatWasMetIfAskedTo() {
+        assertThat(run(including(List.of("xyz"), Set.of()), "axyzb"))
+                .containsExactly("a", "", "", "xyz", "STOP:xyz");
+        assertThat(run(including(List.of(), Set.of((int) 'b')), "abc"))
+                .containsExactly("a", "b", "STOP:#98");
+        assertThat(run(including(List.of("yz"), Set.of()), "axy\0"))
+                .containsExactly("a", "x", "", "y\0", "STOP");
+    }
+
+    private static OutputProcessor including(List<String> stop, Set<Integer> stopIds) {
+        return processor(
+                new SamplingParameters(
+                        0,
+                        0,
+                        1,
+                        0,
+                        null,
+                        1,
+                        0,
+                        0,
+                        100,
+                        0,
+                        stop,
+                        stopIds,
+                        false,
+                        null,
+                        null,
+                        TokenRules.NONE,
+                        true,
+                        true));
     }
 
     @Test

@@ -1,10 +1,12 @@
 package dev.dormouse.engine.sampling;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import dev.dormouse.engine.GenerationEvent.Candidate;
 import dev.dormouse.engine.SamplingParameters;
+import dev.dormouse.engine.TokenRules;
 import dev.dormouse.model.Logits;
 import java.util.HashMap;
 import java.util.List;
@@ -31,6 +33,7 @@ class SamplerTest {
         private double frequency;
         private int minTokens;
         private @Nullable Integer logprobs;
+        private TokenRules rules = TokenRules.NONE;
 
         SamplingParameters build() {
             return new SamplingParameters(
@@ -47,7 +50,11 @@ class SamplerTest {
                     List.of(),
                     Set.of(),
                     false,
-                    logprobs);
+                    logprobs,
+                    null,
+                    rules,
+                    false,
+                    true);
         }
     }
 
@@ -195,6 +202,63 @@ class SamplerTest {
         settings.minTokens = 2;
         assertThat(sequenceOf(sampler(settings), new float[] {0, 1, 2, 9}, 3))
                 .containsExactly(2, 2, END);
+    }
+
+    @Test
+    void onlyAllowedTokensAreChosen() {
+        Settings settings = new Settings();
+        settings.rules = new TokenRules(Map.of(), Set.of(0, 2), List.of());
+        float[] values = {1, 9, 2, 8};
+        assertThat(sequenceOf(sampler(settings), values, 3)).containsExactly(2, 2, 2);
+        settings.temperature = 1;
+        assertThat(draw(settings, 2_000, values).keySet()).containsExactlyInAnyOrder(0, 2);
+    }
+
+    @Test
+    void aBiasIsAddedToTheLogit() {
+        Settings settings = new Settings();
+        settings.rules = new TokenRules(Map.of(0, 5f, 1, -100f), null, List.of());
+        assertThat(sequenceOf(sampler(settings), new float[] {1, 9, 5.5f, 0}, 2))
+                .containsExactly(0, 0);
+        settings.rules = new TokenRules(Map.of(0, 4f, 1, -100f), null, List.of());
+        assertThat(sequenceOf(sampler(settings), new float[] {1, 9, 5.5f, 0}, 2))
+                .containsExactly(2, 2);
+    }
+
+    @Test
+    void aBannedRunNeverCompletesButItsBeginningMayStand() {
+        Settings settings = new Settings();
+        settings.rules =
+                new TokenRules(
+                        Map.of(), null, List.of(List.of(1), List.of(2, 2), List.of(2, 0, 2)));
+        assertThat(sequenceOf(sampler(settings), new float[] {3, 9, 5, 1}, 6))
+                .containsExactly(2, 0, 0, 2, 0, 0);
+    }
+
+    @Test
+    void rulesThatLeaveNothingAreAnErrorAndNotTheFirstToken() {
+        Settings settings = new Settings();
+        settings.rules = new TokenRules(Map.of(), Set.of(1), List.of(List.of(1, 1)));
+        Sampler sampler = sampler(settings);
+        assertThat(sampler.next(row(5, 1, 2), 0, candidates).tokenId()).isEqualTo(1);
+        assertThatThrownBy(() -> sampler.next(row(5, 1, 2), 0, candidates))
+                .isInstanceOf(NoTokenLeftException.class);
+        settings.rules = new TokenRules(Map.of(), Set.of(END), List.of());
+        settings.minTokens = 1;
+        settings.temperature = 1;
+        Sampler ending = sampler(settings);
+        assertThatThrownBy(() -> ending.next(row(5, 1, 2, 3), 0, candidates))
+                .isInstanceOf(NoTokenLeftException.class);
+    }
+
+    @Test
+    void rulesComeBeforePenaltiesAsInVllm() {
+        Settings settings = new Settings();
+        settings.repetition = 2;
+        settings.rules = new TokenRules(Map.of(0, 4f), null, List.of());
+        // (1 + 4) / 2 = 2.5 for the token of the prompt; the other order would give 4.5.
+        Sampler sampler = sampler(settings, 0);
+        assertThat(sampler.next(row(1, 3, 0, 0), 0, candidates).tokenId()).isEqualTo(1);
     }
 
     @Test

@@ -1,5 +1,6 @@
 package dev.dormouse.model.gguf;
 
+import dev.dormouse.model.TensorSource;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -19,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * which they throw {@link IllegalStateException}. Pages are read from disk on first touch. The file
  * must not be shortened while it is open; replace it by renaming instead. Safe from any thread.
  */
-public final class GgufFile implements AutoCloseable {
+public final class GgufFile implements TensorSource, AutoCloseable {
     private final Path path;
     private final Arena arena;
     private final MemorySegment bytes;
@@ -58,7 +59,7 @@ public final class GgufFile implements AutoCloseable {
         }
     }
 
-    /** The path that was opened. */
+    @Override
     public Path path() {
         return path;
     }
@@ -74,20 +75,17 @@ public final class GgufFile implements AutoCloseable {
     }
 
     /** All tensors in the order of the file. */
+    @Override
     public Collection<TensorInfo> tensors() {
         return tensors.values();
     }
 
-    /** The tensor of that name, or empty. */
+    @Override
     public Optional<TensorInfo> findTensor(String name) {
         return Optional.ofNullable(tensors.get(name));
     }
 
-    /**
-     * The tensor of that name.
-     *
-     * @throws GgufException when the file has none
-     */
+    @Override
     public TensorInfo tensor(String name) {
         @Nullable TensorInfo tensor = tensors.get(name);
         if (tensor == null) {
@@ -105,6 +103,7 @@ public final class GgufFile implements AutoCloseable {
      * @throws GgufException when the tensor is not this file's
      * @throws IllegalStateException after {@link #close()}
      */
+    @Override
     public MemorySegment data(TensorInfo tensor) {
         if (!tensor.equals(tensors.get(tensor.name()))) {
             throw new GgufException(

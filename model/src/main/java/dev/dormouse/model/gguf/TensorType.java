@@ -18,8 +18,18 @@ public enum TensorType {
     Q4_0(2, 32, 18),
     /** 32 values: half-precision scale and minimum, 16 bytes of nibbles; scale × nibble + min. */
     Q4_1(3, 32, 20),
+    /** 32 values: half-precision scale, 32 fifth bits, 16 bytes of nibbles; scale × (q − 16). */
+    Q5_0(6, 32, 22),
+    /** 32 values: half-precision scale and minimum, 32 fifth bits, 16 bytes; scale × q + min. */
+    Q5_1(7, 32, 24),
     /** 32 values: half-precision scale, then 32 signed bytes; value = scale × byte. */
     Q8_0(8, 32, 34),
+    /** 256 values in eight groups: six-bit scales and minima, nibbles; scale × nibble − min. */
+    Q4_K(12, 256, 144),
+    /** As {@link #Q4_K}, with a fifth bit for each value. */
+    Q5_K(13, 256, 176),
+    /** 256 values in 16 groups: low nibbles, two high bits, eight-bit scales; scale × (q − 32). */
+    Q6_K(14, 256, 210),
     /** The upper half of an IEEE single. */
     BF16(30, 1, 2);
 
@@ -76,14 +86,9 @@ public enum TensorType {
     static String describe(long id) {
         String name =
                 switch ((int) Math.min(id, Integer.MAX_VALUE)) {
-                    case 6 -> "Q5_0";
-                    case 7 -> "Q5_1";
                     case 9 -> "Q8_1";
                     case 10 -> "Q2_K";
                     case 11 -> "Q3_K";
-                    case 12 -> "Q4_K";
-                    case 13 -> "Q5_K";
-                    case 14 -> "Q6_K";
                     case 15 -> "Q8_K";
                     case 16 -> "IQ2_XXS";
                     case 17 -> "IQ2_XS";

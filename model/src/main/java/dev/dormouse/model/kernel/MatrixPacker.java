@@ -2,7 +2,6 @@ package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 
-import dev.dormouse.model.gguf.TensorType;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
@@ -13,8 +12,9 @@ import java.util.Arrays;
 /**
  * Brings the rows of a GGUF tensor into the order of a {@link PackedMatrix}.
  *
- * <p>A panel's rows are copied to the heap, transposed there by words, and copied out: three
- * passes, the middle one in the cache. One thread at a time may use a packer.
+ * <p>A panel's rows are copied to the heap, rewritten where their type asks for it, transposed
+ * there by words, and copied out; all but the first and the last pass in the cache. One thread at a
+ * time may use a packer.
  */
 public final class MatrixPacker {
     private static final VarHandle WORD =
@@ -22,6 +22,7 @@ public final class MatrixPacker {
     private static final VarHandle HALF =
             MethodHandles.byteArrayViewVarHandle(short[].class, ByteOrder.LITTLE_ENDIAN);
 
+    private byte[] stored = new byte[0];
     private byte[] rows = new byte[0];
     private byte[] packed = new byte[0];
 
@@ -47,10 +48,7 @@ public final class MatrixPacker {
             packed = new byte[panelBytes];
         }
         for (int n = 0; n < outputs; n++) {
-            long row = source.rows().row(firstOutput + n);
-            long from =
-                    (row * source.rowBlocks() + source.firstBlock()) * matrix.outputBlockBytes();
-            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, from, rows, n * rowBytes, rowBytes);
+            readRow(tensor, source, firstOutput + n, matrix, n * rowBytes);
         }
         Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
         for (int block = 0; block < matrix.blocks(); block++) {
@@ -60,18 +58,44 @@ public final class MatrixPacker {
         MemorySegment.copy(packed, 0, weights, ValueLayout.JAVA_BYTE, target, panelBytes);
     }
 
+    private void readRow(
+            MemorySegment tensor, MatrixSource source, int output, PackedMatrix matrix, int to) {
+        int inputs = Math.multiplyExact(source.rowBlocks(), PackedMatrix.BLOCK);
+        int storedBytes = Math.toIntExact(matrix.type().bytesFor(inputs));
+        long row = (long) source.rows().row(output) * storedBytes;
+        int outputBlockBytes = matrix.outputBlockBytes();
+        if (!BlockRewriter.rewrites(matrix.type())) {
+            long from = row + (long) source.firstBlock() * outputBlockBytes;
+            int length = matrix.blocks() * outputBlockBytes;
+            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, from, rows, to, length);
+            return;
+        }
+        if (stored.length < storedBytes) {
+            stored = new byte[storedBytes];
+        }
+        MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, row, stored, 0, storedBytes);
+        for (int block = 0; block < matrix.blocks(); block++) {
+            int at = to + block * outputBlockBytes;
+            BlockRewriter.rewrite(matrix.type(), stored, source.firstBlock() + block, rows, at);
+        }
+    }
+
     private void packBlock(PackedMatrix matrix, int block, int rowBytes) {
         int from = block * matrix.outputBlockBytes();
         int to = block * matrix.blockBytes();
         switch (matrix.headBytes()) {
             case 0 -> {}
             case 2 -> packHalves(from, to, rowBytes);
-            default -> packWords(from, to, rowBytes);
+            case 4 -> packWords(from, to, rowBytes);
+            default -> {
+                packWords(from, to, rowBytes);
+                packWords(from + Float.BYTES, to + PANEL * Float.BYTES, rowBytes);
+            }
         }
         from += matrix.headBytes();
         to += PANEL * matrix.headBytes();
         for (int j = 0; j < matrix.words(); j++) {
-            if (matrix.type() == TensorType.Q8_0) {
+            if (matrix.isBytes()) {
                 packReversedWords(from, to, rowBytes);
             } else {
                 packWords(from, to, rowBytes);

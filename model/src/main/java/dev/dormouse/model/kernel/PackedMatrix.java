@@ -6,12 +6,18 @@ import dev.dormouse.model.gguf.TensorType;
  * Where a weight matrix lies in the weight region, and in which order.
  *
  * <p>Outputs are cut into panels of 32, the last one padded with zeros, and inputs into blocks of
- * 32. A panel's blocks lie one behind the other. A block holds the heads of its 32 outputs (a half
+ * 32. A panel's blocks lie one behind the other. A block holds the heads of its 32 outputs, then
+ * its words, {@code word[j][output]}, so that a vector of neighbouring words belongs to
+ * neighbouring outputs.
+ *
+ * <p>Most types keep the head and the words that an output's block has in a GGUF file: a half
  * precision scale for {@code Q8_0} and {@code Q4_0}, a scale and a minimum for {@code Q4_1},
- * nothing else), then its words: {@code word[j][output]}, where word {@code j} is the {@code j}-th
- * group of four bytes that the output's block has in a GGUF file after its head, for {@code Q8_0}
- * in reversed order. So a vector of neighbouring words belongs to neighbouring outputs, and packing
- * moves whole words.
+ * nothing else; word {@code j} is the {@code j}-th group of four bytes after it, for bytes in
+ * reversed order. The others are rewritten by {@link BlockRewriter}, which loses nothing: {@code
+ * Q5_0} as {@code Q8_0}; {@code Q4_K} as nibbles, {@code Q5_1} and {@code Q5_K} as bytes, with a
+ * scale and a minimum in single precision; {@code Q6_K} as bytes with one scale for each 16 inputs,
+ * {@code scale[half][output]}. That takes 6 bits per element for {@code Q4_K} (4.5 in the file),
+ * 8.5 for {@code Q5_0} (5.5), 10 for {@code Q5_1} (6), {@code Q5_K} (5.5) and {@code Q6_K} (6.6).
  *
  * @param type the format of the elements
  * @param outputs rows of the matrix in the file
@@ -44,12 +50,13 @@ public record PackedMatrix(TensorType type, int outputs, int inputs, long offset
         return inputs / BLOCK;
     }
 
-    /** Bytes of scale and minimum per output and block. */
+    /** Bytes of scale and minimum, or of two scales, per output and block. */
     public int headBytes() {
         return switch (type) {
             case F32, F16, BF16 -> 0;
-            case Q8_0, Q4_0 -> 2;
+            case Q8_0, Q5_0, Q4_0 -> 2;
             case Q4_1 -> 4;
+            case Q5_1, Q4_K, Q5_K, Q6_K -> 8;
         };
     }
 
@@ -58,17 +65,22 @@ public record PackedMatrix(TensorType type, int outputs, int inputs, long offset
         return headBytes() > 0;
     }
 
+    /** Whether the elements are bytes, with a sign where the type has no minimum. */
+    public boolean isBytes() {
+        return isQuantised() && words() == BLOCK / Integer.BYTES;
+    }
+
     /** Four-byte words per output and block, after the head. */
     public int words() {
         return switch (type) {
             case F32 -> 32;
             case F16, BF16 -> 16;
-            case Q8_0 -> 8;
-            case Q4_0, Q4_1 -> 4;
+            case Q8_0, Q5_0, Q5_1, Q5_K, Q6_K -> 8;
+            case Q4_0, Q4_1, Q4_K -> 4;
         };
     }
 
-    /** Bytes that one output's block takes, here as in a GGUF file. */
+    /** Bytes that one output's block takes. */
     public int outputBlockBytes() {
         return headBytes() + Integer.BYTES * words();
     }

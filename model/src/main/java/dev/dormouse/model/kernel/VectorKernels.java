@@ -20,7 +20,11 @@ public final class VectorKernels implements Kernels {
 
     @Override
     public void expand(PackedMatrix matrix, MemorySegment weights, long blockOffset, float[] tile) {
-        VectorTiles.expand(matrix, weights, matrix.wordOffset(blockOffset), tile);
+        if (matrix.type() == TensorType.Q6_K) {
+            VectorTiles.expandScaled(weights, blockOffset, tile);
+        } else {
+            VectorTiles.expand(matrix, weights, matrix.wordOffset(blockOffset), tile);
+        }
     }
 
     @Override
@@ -76,18 +80,25 @@ public final class VectorKernels implements Kernels {
         long words = matrix.wordOffset(blockOffset);
         int second = from + matrix.inputs();
         switch (matrix.type()) {
-            case Q4_0, Q4_1 -> {
+            case Q4_0, Q4_1, Q4_K -> {
                 if (rows == 1) {
                     VectorPackedProduct.nibbles(weights, words, prepared, from, out);
                 } else {
                     VectorPackedProduct.nibbles(weights, words, prepared, from, second, out);
                 }
             }
-            case Q8_0 -> {
+            case Q8_0, Q5_0, Q5_1, Q5_K -> {
                 if (rows == 1) {
                     VectorPackedProduct.bytes(weights, words, prepared, from, out);
                 } else {
                     VectorPackedProduct.bytes(weights, words, prepared, from, second, out);
+                }
+            }
+            case Q6_K -> {
+                if (rows == 1) {
+                    VectorScaledProduct.bytes(weights, blockOffset, prepared, from, out);
+                } else {
+                    VectorScaledProduct.bytes(weights, blockOffset, prepared, from, second, out);
                 }
             }
             case F32, F16, BF16 ->

@@ -23,15 +23,15 @@ import jdk.incubator.vector.IntVector;
  * 2^-100}.
  */
 final class VectorPackedProduct {
-    private static final IntVector TOP_BYTE = IntVector.broadcast(INTS, 0xFF000000);
+    static final IntVector TOP_BYTE = IntVector.broadcast(INTS, 0xFF000000);
 
     private VectorPackedProduct() {}
 
     /** What the element {@code k} of a row's block has to be multiplied by. */
     static float factor(TensorType type, int k) {
         return switch (type) {
-            case Q4_0, Q4_1 -> (k % 2 == 0 ? 1.0f : 0x1p-8f) * (k < 16 ? 1.0f : 0x1p-4f);
-            case Q8_0 -> 0x1p-24f;
+            case Q4_0, Q4_1, Q4_K -> (k % 2 == 0 ? 1.0f : 0x1p-8f) * (k < 16 ? 1.0f : 0x1p-4f);
+            case Q8_0, Q5_0, Q5_1, Q5_K, Q6_K -> 0x1p-24f;
             case F32, F16, BF16 -> 1.0f;
         };
     }

@@ -46,6 +46,10 @@ final class VectorShapes {
         return IntVector.fromMemorySegment(INTS, segment, offset, ByteOrder.LITTLE_ENDIAN);
     }
 
+    static FloatVector floats(MemorySegment segment, long offset) {
+        return ints(segment, offset).reinterpretAsFloats();
+    }
+
     static FloatVector floats(float[] values, int offset) {
         return FloatVector.fromArray(FLOATS, values, offset);
     }

@@ -4,6 +4,7 @@ import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
 import static dev.dormouse.model.kernel.VectorShapes.INTS;
 import static dev.dormouse.model.kernel.VectorShapes.LENGTH;
 import static dev.dormouse.model.kernel.VectorShapes.all;
+import static dev.dormouse.model.kernel.VectorShapes.floats;
 import static dev.dormouse.model.kernel.VectorShapes.halves;
 import static dev.dormouse.model.kernel.VectorShapes.ints;
 import static dev.dormouse.model.kernel.VectorShapes.lowerHalves;
@@ -28,17 +29,22 @@ final class VectorTiles {
 
     static void heads(PackedMatrix matrix, MemorySegment weights, long block, float[] heads) {
         switch (matrix.type()) {
-            case F32, F16, BF16 -> {
+            case F32, F16, BF16, Q6_K -> {
                 Arrays.fill(heads, 0, PANEL, 1.0f);
                 Arrays.fill(heads, PANEL, 2 * PANEL, 0.0f);
             }
-            case Q8_0 -> scales(weights, block, 0.0f, heads);
+            case Q8_0, Q5_0 -> scales(weights, block, 0.0f, heads);
             case Q4_0 -> scales(weights, block, -8.0f, heads);
             case Q4_1 -> {
                 for (int n = 0; n < PANEL; n += LENGTH) {
                     IntVector pairs = ints(weights, block + 4L * n);
                     lowerHalves(pairs).intoArray(heads, n);
                     upperHalves(pairs).intoArray(heads, PANEL + n);
+                }
+            }
+            case Q5_1, Q4_K, Q5_K -> {
+                for (int n = 0; n < 2 * PANEL; n += LENGTH) {
+                    floats(weights, block + 4L * n).intoArray(heads, n);
                 }
             }
         }
@@ -72,14 +78,14 @@ final class VectorTiles {
                     word.lanewise(LSHL, 16).reinterpretAsFloats().intoArray(tile, to);
                     word.and(UPPER_HALF).reinterpretAsFloats().intoArray(tile, to + PANEL);
                 }
-                case Q8_0 -> {
+                case Q8_0, Q5_0, Q5_1, Q5_K -> {
                     int to = 4 * i - 3 * n;
                     for (int k = 0; k < 4; k++) {
                         toFloats(word.lanewise(ASHR, 24)).intoArray(tile, to + k * PANEL);
                         word = word.lanewise(LSHL, 8);
                     }
                 }
-                case Q4_0, Q4_1 -> {
+                case Q4_0, Q4_1, Q4_K -> {
                     // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.
                     int to = 4 * i - 3 * n;
                     for (int k = 0; k < 4; k++) {
@@ -87,6 +93,35 @@ final class VectorTiles {
                         word = word.lanewise(LSHR, 4);
                         toFloats(word.and(NIBBLE)).intoArray(tile, to + (16 + k) * PANEL);
                         word = word.lanewise(LSHR, 4);
+                    }
+                }
+                case Q6_K -> throw new IllegalArgumentException("expand: scaled: " + matrix);
+            }
+        }
+    }
+
+    /** For bytes whose scales, one for each half of a block, are part of the quants. */
+    static void expandScaled(MemorySegment weights, long block, float[] tile) {
+        long words = block + 8L * PANEL;
+        for (int n = 0; n < PANEL; n += 2 * LENGTH) {
+            for (int half = 0; half < 2; half++) {
+                FloatVector p = floats(weights, block + 4L * (half * PANEL + n));
+                FloatVector q = floats(weights, block + 4L * (half * PANEL + n + LENGTH));
+                for (int j = 4 * half; j < 4 * half + 4; j++) {
+                    IntVector v = ints(weights, words + 4L * (PANEL * j + n));
+                    IntVector w = ints(weights, words + 4L * (PANEL * j + n + LENGTH));
+                    int to = 4 * j * PANEL + n;
+                    for (int k = 0; k < 2; k++) {
+                        toFloats(v.lanewise(ASHR, 24)).mul(p).intoArray(tile, to);
+                        toFloats(w.lanewise(ASHR, 24)).mul(q).intoArray(tile, to + LENGTH);
+                        v = v.lanewise(LSHL, 8);
+                        w = w.lanewise(LSHL, 8);
+                        to += PANEL;
+                        toFloats(v.lanewise(ASHR, 24)).mul(p).intoArray(tile, to);
+                        toFloats(w.lanewise(ASHR, 24)).mul(q).intoArray(tile, to + LENGTH);
+                        v = v.lanewise(LSHL, 8);
+                        w = w.lanewise(LSHL, 8);
+                        to += PANEL;
                     }
                 }
             }

@@ -10,11 +10,12 @@ import java.nio.charset.StandardCharsets;
  * Decodes tokens one by one, for streaming.
  *
  * <p>All that {@link #push} and {@link #finish} return, joined, is what {@link Tokenizer#decode}
- * gives for the same tokens. Bytes that may be the start of a longer UTF-8 sequence are held back.
- * Used by one thread.
+ * gives for the same tokens, if control tokens are skipped. Bytes that may be the start of a longer
+ * UTF-8 sequence are held back. Used by one thread.
  */
 public final class IncrementalDecoder {
     private final Tokenizer tokenizer;
+    private final boolean skipSpecial;
     private final CharsetDecoder utf8 =
             StandardCharsets.UTF_8
                     .newDecoder()
@@ -23,8 +24,9 @@ public final class IncrementalDecoder {
     private byte[] held = new byte[0];
     private boolean finished;
 
-    IncrementalDecoder(Tokenizer tokenizer) {
+    IncrementalDecoder(Tokenizer tokenizer, boolean skipSpecial) {
         this.tokenizer = tokenizer;
+        this.skipSpecial = skipSpecial;
     }
 
     /**
@@ -35,7 +37,7 @@ public final class IncrementalDecoder {
      */
     public String push(int token) {
         requireOpen();
-        byte[] added = tokenizer.visibleBytes(token);
+        byte[] added = tokenizer.visibleBytes(token, skipSpecial);
         return added.length == 0 ? "" : decode(added, false);
     }
 

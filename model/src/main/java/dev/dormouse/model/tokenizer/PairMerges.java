@@ -1,6 +1,7 @@
 package dev.dormouse.model.tokenizer;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.PriorityQueue;
 
 /**
@@ -26,6 +27,29 @@ final class PairMerges {
         merged = new int[slots];
         mask = slots - 1;
         Arrays.fill(keys, EMPTY);
+    }
+
+    /**
+     * The table of pairs of spellings, in the order of their ranks.
+     *
+     * @param name of the list, for messages
+     * @throws TokenizerException when an entry is no pair of tokens, or what it makes is no token
+     */
+    static PairMerges of(List<List<String>> pairs, Vocabulary vocabulary, String name) {
+        PairMerges merges = new PairMerges(pairs.size());
+        for (int rank = 0; rank < pairs.size(); rank++) {
+            List<String> pair = pairs.get(rank);
+            int left = vocabulary.id(pair.getFirst());
+            int right = vocabulary.id(pair.getLast());
+            int merged = vocabulary.id(String.join("", pair));
+            if (pair.size() != 2 || left < 0 || right < 0 || merged < 0) {
+                throw new TokenizerException(
+                        "load tokenizer: entry %d of '%s', '%s', is no pair of tokens with a token"
+                                .formatted(rank, name, String.join(" ", pair)));
+            }
+            merges.add(left, right, rank, merged);
+        }
+        return merges;
     }
 
     /** Adds a merge; of two for the same pair the first one counts. */

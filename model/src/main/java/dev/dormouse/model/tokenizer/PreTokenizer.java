@@ -16,7 +16,7 @@ import java.util.regex.Pattern;
  * 0.3.36's {@code llama-vocab.cpp} gives to the names, with Unicode white space for {@code \s}.
  */
 final class PreTokenizer {
-    private static final String GPT2_WORDS =
+    static final String GPT2_WORDS =
             "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                     + "|\\s+(?!\\S)|\\s+";
     private static final String LLAMA3_WORDS =
@@ -50,14 +50,25 @@ final class PreTokenizer {
     private final List<Pattern> patterns;
 
     private PreTokenizer(boolean llama3Habits, Set<String> names, String... patterns) {
-        this.llama3Habits = llama3Habits;
-        this.names = names;
-        this.patterns =
+        this(
+                llama3Habits,
+                names,
                 Arrays.stream(patterns)
                         .map(p -> p.replace("\\s", "\\p{IsWhite_Space}"))
                         .map(p -> p.replace("\\S", "\\P{IsWhite_Space}"))
                         .map(Pattern::compile)
-                        .toList();
+                        .toList());
+    }
+
+    private PreTokenizer(boolean llama3Habits, Set<String> names, List<Pattern> patterns) {
+        this.llama3Habits = llama3Habits;
+        this.names = names;
+        this.patterns = patterns;
+    }
+
+    /** The one that cuts by these patterns, one after the other. */
+    static PreTokenizer of(List<Pattern> patterns) {
+        return new PreTokenizer(false, Set.of(), patterns);
     }
 
     /**
@@ -77,22 +88,20 @@ final class PreTokenizer {
                 "load tokenizer: pre-tokenizer '" + name + "' is not supported, only " + known);
     }
 
-    /** Whether a word that is a token as a whole is taken as one, whatever the merges say. */
-    boolean prefersWholeWords() {
+    /**
+     * Whether, as in Llama 3, texts begin with the BOS token when the file does not say, and a word
+     * that is a token as a whole is taken as one.
+     */
+    boolean hasLlama3Habits() {
         return llama3Habits;
     }
 
-    /** Whether texts begin with the BOS token when the file does not say. */
-    boolean addsBosByDefault() {
-        return llama3Habits;
-    }
-
-    /** Hands the words of {@code text[start, end)} to {@code sink}, in order. */
-    void split(String text, int start, int end, Consumer<String> sink) {
-        int[] cuts = {start, end};
-        int count = end > start ? 2 : 1;
+    /** Hands the words of {@code text} to {@code sink}, in order. */
+    void split(String text, Consumer<String> sink) {
+        int[] cuts = {0, text.length()};
+        int count = text.isEmpty() ? 1 : 2;
         for (Pattern pattern : patterns) {
-            Cuts refined = new Cuts(start);
+            Cuts refined = new Cuts(0);
             Matcher matcher = pattern.matcher(text);
             for (int i = 1; i < count; i++) {
                 // Opaque bounds: a lookahead takes the end of the piece for the end of the text.

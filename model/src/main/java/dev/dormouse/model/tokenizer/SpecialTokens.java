@@ -12,23 +12,38 @@ final class SpecialTokens {
     /** A token found at {@code start}. */
     record Match(int start, int length, int token) {}
 
-    private record Entry(String text, int token, boolean always) {}
+    /**
+     * A token that stands for itself.
+     *
+     * @param always whether it does so also where control tokens are plain text
+     */
+    record Entry(String text, int token, boolean always) {}
+
+    /** None at all. */
+    static final SpecialTokens NONE = new SpecialTokens(List.of());
 
     private final Map<Character, List<Entry>> byFirstChar = new HashMap<>();
 
-    SpecialTokens(Vocabulary vocabulary) {
-        for (int id = 0; id < vocabulary.size(); id++) {
-            TokenKind kind = vocabulary.kind(id);
-            String text = vocabulary.text(id);
-            if (kind.isSpecial() && !text.isEmpty()) {
-                byFirstChar
-                        .computeIfAbsent(text.charAt(0), c -> new ArrayList<>())
-                        .add(new Entry(text, id, kind == TokenKind.USER_DEFINED));
-            }
+    SpecialTokens(List<Entry> entries) {
+        for (Entry entry : entries) {
+            byFirstChar.computeIfAbsent(entry.text.charAt(0), c -> new ArrayList<>()).add(entry);
         }
         byFirstChar
                 .values()
                 .forEach(l -> l.sort(Comparator.comparingInt((Entry e) -> -e.text.length())));
+    }
+
+    /** Those that a vocabulary's kinds tell. */
+    static SpecialTokens of(Vocabulary vocabulary) {
+        List<Entry> entries = new ArrayList<>();
+        for (int id = 0; id < vocabulary.size(); id++) {
+            TokenKind kind = vocabulary.kind(id);
+            String text = vocabulary.text(id);
+            if (kind.isSpecial() && !text.isEmpty()) {
+                entries.add(new Entry(text, id, kind == TokenKind.USER_DEFINED));
+            }
+        }
+        return new SpecialTokens(entries);
     }
 
     /**

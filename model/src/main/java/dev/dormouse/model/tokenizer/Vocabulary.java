@@ -18,14 +18,28 @@ final class Vocabulary {
     private final byte[][] bytes;
     private final Map<String, Integer> ids;
 
-    Vocabulary(GgufMetadata metadata) {
-        texts = metadata.strings(TOKENS);
+    /**
+     * Tokens by id.
+     *
+     * @param bytes what each one stands for
+     * @param ids the tokens that {@link #id} finds
+     */
+    Vocabulary(List<String> texts, TokenKind[] kinds, byte[][] bytes, Map<String, Integer> ids) {
+        this.texts = texts;
+        this.kinds = kinds;
+        this.bytes = bytes;
+        this.ids = ids;
+    }
+
+    /** The vocabulary of a GGUF file. */
+    static Vocabulary of(GgufMetadata metadata) {
+        List<String> texts = metadata.strings(TOKENS);
         if (texts.isEmpty()) {
             throw new TokenizerException("load tokenizer: '" + TOKENS + "' has no tokens");
         }
-        kinds = kinds(metadata, texts.size());
-        bytes = new byte[texts.size()][];
-        ids = HashMap.newHashMap(texts.size());
+        TokenKind[] kinds = kinds(metadata, texts.size());
+        byte[][] bytes = new byte[texts.size()][];
+        Map<String, Integer> ids = HashMap.newHashMap(texts.size());
         for (int id = 0; id < texts.size(); id++) {
             String text = texts.get(id);
             bytes[id] = bytes(text, kinds[id]);
@@ -36,6 +50,7 @@ final class Vocabulary {
                                 .formatted(earlier, id, TOKENS, text));
             }
         }
+        return new Vocabulary(texts, kinds, bytes, ids);
     }
 
     private static TokenKind[] kinds(GgufMetadata metadata, int size) {

@@ -51,7 +51,7 @@ final class ChatTemplateTest {
             assertThat(template.isPresent()).isFalse();
             assertThatThrownBy(() -> template.render(HELLO, true))
                     .isInstanceOf(ChatTemplateException.class)
-                    .hasMessageContaining("has no 'tokenizer.chat_template'");
+                    .hasMessageContaining("the model has none");
         }
     }
 

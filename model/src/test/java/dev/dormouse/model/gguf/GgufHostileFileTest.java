@@ -116,8 +116,8 @@ final class GgufHostileFileTest {
                         "48 elements, no multiple of Q4_0's block of 32"),
                 Arguments.of(
                         "unsupported type",
-                        new GgufWriter().tensorInfo("blk.0.ffn_up.weight", 12, 0, 256),
-                        "tensor 'blk.0.ffn_up.weight' is of type Q4_K (12); supported are [F32,"),
+                        new GgufWriter().tensorInfo("blk.0.ffn_up.weight", 10, 0, 256),
+                        "tensor 'blk.0.ffn_up.weight' is of type Q2_K (10); supported are [F32,"),
                 Arguments.of(
                         "unknown type", new GgufWriter().tensorInfo("t", -1, 0, 1), "4294967295"),
                 Arguments.of(

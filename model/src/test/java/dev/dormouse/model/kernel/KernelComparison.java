@@ -198,7 +198,8 @@ public final class KernelComparison {
                 random -> {
                     for (TensorType type : TensorType.values()) {
                         int outputs = 1 + random.nextInt(70);
-                        int inputs = TILE * (1 + random.nextInt(3));
+                        int block = Math.max(TILE, type.blockElements());
+                        int inputs = block * (1 + random.nextInt(3));
                         PackedMatrix matrix = new PackedMatrix(type, outputs, inputs, 64);
                         byte[] tensor = TensorBytes.random(type, outputs, inputs, 2.0f, random);
                         try (Arena arena = Arena.ofConfined()) {

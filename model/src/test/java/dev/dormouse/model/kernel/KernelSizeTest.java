@@ -20,8 +20,9 @@ final class KernelSizeTest {
     void largeKernelsAreTooLongToBeInlined() throws IOException, ClassNotFoundException {
         assertTooLong(VectorProduct.class, "threeRows", "sixRows");
         assertTooLong(VectorPackedProduct.class, "nibbles", "bytes");
+        assertTooLong(VectorScaledProduct.class, "bytes");
         assertTooLong(VectorSums.class, "sixRows");
-        assertTooLong(VectorTiles.class, "expand");
+        assertTooLong(VectorTiles.class, "expand", "expandScaled");
         assertTooLong(Class.forName("dev.dormouse.model.PagedAttention"), "attendGroup");
     }
 

@@ -15,7 +15,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 final class MatrixMultiplyTest {
-    private static final int INPUTS = 96;
+    /** A multiple of every type's block. */
+    private static final int INPUTS = 256;
 
     /** Matrices of the same inputs, packed one behind the other. */
     private record Packed(

@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class PreTokenizerTest {
     private static List<String> split(String name, String text) {
         List<String> words = new ArrayList<>();
-        PreTokenizer.named(name).split(text, 0, text.length(), words::add);
+        PreTokenizer.named(name).split(text, words::add);
         return words;
     }
 

@@ -230,6 +230,11 @@ public final class NixlTransport implements KvTransport {
                                 .toList());
     }
 
+    @Override
+    public long rejectedMessages() {
+        return agent.rejectedNotifications();
+    }
+
     /**
      * Ends the agent; reads under way get a moment to end first. Over tcp a peer that still answers
      * a read when its reader goes away is ended by UCX ({@code ucp_get_req_handler} takes a failed

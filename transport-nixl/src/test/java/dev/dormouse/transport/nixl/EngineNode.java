@@ -11,6 +11,7 @@ import dev.dormouse.connector.FinishKind;
 import dev.dormouse.connector.HandOver;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.connector.PullConnector;
+import dev.dormouse.connector.PushConnector;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.WorkerConnector;
@@ -74,26 +75,31 @@ final class EngineNode {
     private EngineNode(ConnectorConfig config, ParentLink parent) {
         this.parent = parent;
         kv.wake();
-        scheduler = PullConnector.scheduler(config);
+        KvTransport transport =
+                watched(
+                        NixlTransport.open(
+                                "UCX", UcxSleepDefaults.applied(Map.of(), System.getenv())));
+        boolean pushes = config.factors().transferMode().equals("push");
+        scheduler = pushes ? PushConnector.scheduler(config) : PullConnector.scheduler(config);
         worker =
-                PullConnector.worker(
-                        config,
-                        0,
-                        watched(
-                                NixlTransport.open(
-                                        "UCX",
-                                        UcxSleepDefaults.applied(Map.of(), System.getenv()))));
+                pushes
+                        ? PushConnector.worker(config, 0, transport)
+                        : PullConnector.worker(config, 0, transport);
         worker.registerKvCaches(kv.regions());
         scheduler.publish(List.of(worker.payload()));
     }
 
-    /** Takes engine id, side-channel port, seconds of a lease and of a read's time limit. */
+    /**
+     * Takes engine id, side-channel port, seconds of a lease and of a read's time limit, and {@code
+     * push} or {@code pull}.
+     */
     public static void main(String[] args) {
         ParentLink parent = ParentLink.open();
+        CompatibilityFactors factors =
+                CompatibilityFactors.of("model", "torch.bfloat16", 2, 16, KvBlocks.LAYERS);
         ConnectorConfig config =
                 ConnectorConfig.builder(
-                                CompatibilityFactors.of(
-                                        "model", "torch.bfloat16", 2, 16, KvBlocks.LAYERS),
+                                args[4].equals("push") ? factors.pushed() : factors,
                                 KvBlocks.BLOCK_TOKENS)
                         .engineId(args[0])
                         .bindHost("127.0.0.1")
@@ -120,6 +126,8 @@ final class EngineNode {
             case "prefill" -> prefill(Integer.parseInt(words[1]), Integer.parseInt(words[2]));
             case "decode" -> decode(Integer.parseInt(words[1]), words[2]);
             case "begin" -> begin(Integer.parseInt(words[1]), words[2]);
+            case "steps" -> steps(Integer.parseInt(words[1]));
+            case "untouched" -> Boolean.toString(kv.unusedIsUntouched());
             case "await" -> await(Outcome.QUARANTINED);
             case "settle" -> await(Outcome.FAILED);
             case "sleep" -> {
@@ -141,6 +149,14 @@ final class EngineNode {
             case "counts" -> ProcessCounts.ofThisProcess().toString();
             default -> throw new IllegalArgumentException("unknown command " + words[0]);
         };
+    }
+
+    private String steps(int count) {
+        for (int i = 0; i < count; i++) {
+            step();
+            LockSupport.parkNanos(IDLE_NANOS);
+        }
+        return "done";
     }
 
     /** One round of the engine's loop. */

@@ -17,6 +17,22 @@ final class EngineProcess implements AutoCloseable {
      */
     static EngineProcess start(
             Tls tls, String engineId, int port, int leaseSeconds, int readTimeoutSeconds) {
+        return start(tls, engineId, port, leaseSeconds, readTimeoutSeconds, "pull");
+    }
+
+    /** Starts one that pushes, or is pushed to. */
+    static EngineProcess startPushing(
+            Tls tls, String engineId, int port, int leaseSeconds, int readTimeoutSeconds) {
+        return start(tls, engineId, port, leaseSeconds, readTimeoutSeconds, "push");
+    }
+
+    private static EngineProcess start(
+            Tls tls,
+            String engineId,
+            int port,
+            int leaseSeconds,
+            int readTimeoutSeconds,
+            String connector) {
         return new EngineProcess(
                 ChildJvm.start(
                         engineId + "-" + tls,
@@ -25,7 +41,8 @@ final class EngineProcess implements AutoCloseable {
                         engineId,
                         Integer.toString(port),
                         Integer.toString(leaseSeconds),
-                        Integer.toString(readTimeoutSeconds)));
+                        Integer.toString(readTimeoutSeconds),
+                        connector));
     }
 
     ChildJvm process() {
@@ -71,6 +88,16 @@ final class EngineProcess implements AutoCloseable {
     String read(EngineProcess owner, int seed) {
         decode(seed, owner.prefill(seed, 1));
         return await();
+    }
+
+    /** Lets its loop go round. */
+    void steps(int count) {
+        child.ask("steps " + count);
+    }
+
+    /** True if nobody has written where nothing is. */
+    boolean unusedIsUntouched() {
+        return Boolean.parseBoolean(child.ask("untouched"));
     }
 
     void sleep() {

@@ -70,6 +70,18 @@ final class KvBlocks {
 
     void wake() {
         memory.wake(KV_CACHE);
+        forEach(unused(), (segment, _) -> KvContent.poison(segment));
+    }
+
+    /** True if nobody has written where nothing is. */
+    boolean unusedIsUntouched() {
+        boolean[] all = {true};
+        forEach(unused(), (segment, _) -> all[0] &= KvContent.isPoisoned(segment));
+        return all[0];
+    }
+
+    private int[] unused() {
+        return free.stream().mapToInt(Integer::intValue).toArray();
     }
 
     void close() {

@@ -37,6 +37,15 @@ final class KvContent {
         }
     }
 
+    static boolean isPoisoned(MemorySegment block) {
+        for (long i = 0; i < block.byteSize() / Long.BYTES; i++) {
+            if (block.getAtIndex(JAVA_LONG, i) != POISON) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     private static long first(long seed, long place) {
         return (seed * 0x9E3779B97F4A7C15L + place) * 0xBF58476D1CE4E5B9L;
     }

@@ -1,5 +1,6 @@
 package dev.dormouse.transport.nixl;
 
+import dev.dormouse.testkit.ContractNode;
 import dev.dormouse.testkit.KvTransportContract;
 import dev.dormouse.testkit.Natives;
 import dev.dormouse.transport.KvTransport;
@@ -19,11 +20,11 @@ class NixlTransportContractTest extends KvTransportContract {
     }
 
     @Override
-    protected Node open() {
+    protected ContractNode open() {
         return new HostNode();
     }
 
-    private static final class HostNode implements Node {
+    private static final class HostNode implements ContractNode {
         private final Arena arena = Arena.ofShared();
         private final Map<Long, MemorySegment> segments = new HashMap<>();
         private final NixlTransport transport =

@@ -7,15 +7,18 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import dev.dormouse.nixl.NixlAgent;
 import dev.dormouse.nixl.NixlAgentConfig;
 import dev.dormouse.nixl.RemoteAgent;
+import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
+import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.TransportException;
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -106,6 +109,29 @@ final class NixlTransportTest {
         byte[] metadata = owner.metadata();
         reader.close();
         assertThatIllegalStateException().isThrownBy(() -> reader.load(metadata));
+    }
+
+    @Test
+    void messagesThatAreTooLongAreDroppedAndCounted() {
+        try (NixlAgent loud =
+                NixlAgent.create(
+                        NixlAgentConfig.builder("loud").maxNotificationBytes(2 << 20).build())) {
+            loud.createBackend("UCX", PARAMETERS);
+            RemoteAgent peer = loud.load(owner.metadata());
+            peer.notify(new byte[(1 << 20) + 1]);
+            peer.notify(new byte[] {1});
+            List<PeerMessage> got = new ArrayList<>();
+            Await.until(
+                    "the short message",
+                    () -> {
+                        loud.drainNotifications();
+                        got.addAll(owner.messages());
+                        return !got.isEmpty();
+                    });
+            assertThat(got).singleElement().extracting(m -> m.bytes().length).isEqualTo(1);
+            assertThat(owner.rejectedMessages()).isEqualTo(1);
+            assertThat(reader.rejectedMessages()).isZero();
+        }
     }
 
     @Test

@@ -1,0 +1,422 @@
+package dev.dormouse.cli.demo;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.within;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.DoubleNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.openai.client.OpenAIClient;
+import com.openai.client.okhttp.OpenAIOkHttpClient;
+import com.openai.core.http.StreamResponse;
+import com.openai.errors.BadRequestException;
+import com.openai.models.chat.completions.ChatCompletion;
+import com.openai.models.chat.completions.ChatCompletionCreateParams;
+import com.openai.models.completions.Completion;
+import com.openai.models.completions.CompletionCreateParams;
+import dev.dormouse.cli.fleet.Counters;
+import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.Json;
+import dev.dormouse.testkit.Natives;
+import dev.langchain4j.exception.InvalidRequestException;
+import dev.langchain4j.model.chat.response.ChatResponse;
+import dev.langchain4j.model.chat.response.StreamingChatResponseHandler;
+import dev.langchain4j.model.openai.OpenAiChatModel;
+import dev.langchain4j.model.openai.OpenAiLanguageModel;
+import dev.langchain4j.model.openai.OpenAiStreamingChatModel;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * Every field means the same through two engines and a router as to one engine, and other people's
+ * clients understand both. The real model, over the real NIXL.
+ */
+class ApiThroughRouterTest {
+    private static final String PROMPT =
+            "The three primary colours that painters mix all the others from are";
+    private static final String QUESTION = "Name three colours of the rainbow.";
+
+    @TempDir private static Path logs;
+    private static LiveFleet fleet;
+    private static HttpClient http;
+    private static String model;
+
+    @BeforeAll
+    static void start() {
+        Natives.nixlDirectory();
+        Natives.model();
+        fleet = new LiveFleet(logs);
+        http = HttpClient.newHttpClient();
+        model =
+                Json.parse(fleet.decode().get("/v1/models"))
+                        .path("data")
+                        .path(0)
+                        .path("id")
+                        .asText();
+    }
+
+    @AfterAll
+    static void stop() {
+        if (fleet != null) {
+            fleet.close();
+            http.close();
+        }
+    }
+
+    /**
+     * A request's own fields.
+     *
+     * @param reads prompts that the decode engine reads; the others it computes
+     */
+    record Fields(String json, int reads) {
+        @Override
+        public String toString() {
+            return json;
+        }
+    }
+
+    @SuppressWarnings("UnusedVariable") // by name
+    private static final List<Fields> COMPLETIONS =
+            List.of(
+                    new Fields("\"temperature\":0", 1),
+                    new Fields(
+                            "\"temperature\":1,\"seed\":5,\"top_k\":40,\"top_p\":0.9,\"min_p\":0.01",
+                            1),
+                    new Fields(
+                            "\"temperature\":0,\"presence_penalty\":2,\"frequency_penalty\":1,\"repetition_penalty\":1.3",
+                            1),
+                    new Fields("\"temperature\":0,\"logprobs\":2", 1),
+                    new Fields("\"temperature\":0,\"echo\":true", 1),
+                    new Fields("\"temperature\":0,\"echo\":true,\"max_tokens\":0", 1),
+                    new Fields("\"temperature\":0,\"echo\":true,\"logprobs\":1", 0),
+                    new Fields("\"temperature\":1,\"seed\":5,\"n\":3,\"best_of\":3", 0),
+                    new Fields("\"temperature\":0,\"stop\":[\",\"]", 1),
+                    new Fields(
+                            "\"temperature\":0,\"stop\":[\",\"],\"include_stop_str_in_output\":true",
+                            1),
+                    new Fields("\"temperature\":0,\"stop\":\",\",\"min_tokens\":5", 1),
+                    new Fields("\"temperature\":0,\"logit_bias\":{\"0\":100}", 1),
+                    new Fields(
+                            "\"temperature\":0,\"logit_bias\":{\"0\":100},\"ignore_eos\":true,\"skip_special_tokens\":false",
+                            1),
+                    new Fields("\"temperature\":0,\"allowed_token_ids\":[33,34]", 1),
+                    new Fields("\"temperature\":0,\"bad_words\":[\"red\",\"blue\"]", 1),
+                    new Fields("\"temperature\":0,\"truncate_prompt_tokens\":5", 1),
+                    new Fields("\"temperature\":0,\"truncate_prompt_tokens\":-1", 0),
+                    new Fields("\"temperature\":0,\"return_token_ids\":true", 1),
+                    new Fields(
+                            "\"temperature\":0,\"response_format\":{\"type\":\"text\"},\"user\":\"u\"",
+                            1));
+
+    @ParameterizedTest
+    @FieldSource("COMPLETIONS")
+    void aCompletionsFieldMeansTheSame(Fields fields) throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":6," + fields.json() + "}");
+        body.put("prompt", PROMPT);
+        requireSame("/v1/completions", body, fields.reads());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\"temperature\":0,\"max_completion_tokens\":4",
+                "\"temperature\":0,\"logprobs\":true,\"top_logprobs\":2",
+                "\"temperature\":0,\"tool_choice\":\"none\",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]",
+                "\"temperature\":0,\"add_generation_prompt\":false,\"continue_final_message\":true,\"echo\":true"
+            })
+    void aChatsFieldMeansTheSame(String fields) throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":6," + fields + "}");
+        body.putArray("messages").addObject().put("role", "user").put("content", QUESTION);
+        requireSame("/v1/chat/completions", body, 1);
+    }
+
+    private static void requireSame(String path, ObjectNode body, int reads) throws Exception {
+        for (boolean stream : new boolean[] {false, true}) {
+            body.put("stream", stream);
+            if (stream) {
+                body.putObject("stream_options").put("include_usage", true);
+            }
+            List<JsonNode> alone = ask(fleet.decode(), path, body, 200);
+            Counters before = Counters.of(fleet.decode());
+            List<JsonNode> routed = ask(fleet.router(), path, body, 200);
+            assertThat(Counters.of(fleet.decode()).minus(before).reads()).isEqualTo(reads);
+            assertThat(routed).isEqualTo(alone);
+        }
+    }
+
+    /** An answer, or its events in order of choices, without what differs from time to time. */
+    private static List<JsonNode> ask(Endpoint at, String path, JsonNode body, int status)
+            throws Exception {
+        HttpResponse<String> response =
+                http.send(
+                        HttpRequest.newBuilder(at.base().resolve(path))
+                                .header("Content-Type", "application/json")
+                                .POST(HttpRequest.BodyPublishers.ofString(body.toString()))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        assertThat(response.statusCode()).as(response.body()).isEqualTo(status);
+        List<JsonNode> answers = new ArrayList<>();
+        for (String event : response.body().strip().split("\n\n", -1)) {
+            String text = event.startsWith("data: ") ? event.substring(6) : event;
+            if (!text.equals("[DONE]")) {
+                answers.add(comparable(Json.parse(text)));
+            }
+        }
+        answers.sort(
+                Comparator.comparingInt(
+                        answer -> answer.path("choices").path(0).path("index").asInt(99)));
+        return answers;
+    }
+
+    private static JsonNode comparable(JsonNode json) {
+        if (json instanceof ObjectNode object) {
+            object.remove(List.of("id", "created", "prompt_tokens_details"));
+            object.properties().forEach(entry -> entry.setValue(comparable(entry.getValue())));
+        } else if (json.isArray()) {
+            for (int i = 0; i < json.size(); i++) {
+                ((com.fasterxml.jackson.databind.node.ArrayNode) json)
+                        .set(i, comparable(json.get(i)));
+            }
+        }
+        // One engine sums in another order than two.
+        return json.isDouble() ? DoubleNode.valueOf(Math.rint(json.asDouble() * 1000)) : json;
+    }
+
+    @Test
+    void promptLogprobsAreThoseOfTheEngineThatAnswers() throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":2,\"prompt_logprobs\":1}");
+        body.put("prompt", PROMPT).put("temperature", 0);
+        List<JsonNode> alone = ask(fleet.decode(), "/v1/completions", body, 200);
+        assertThat(ask(fleet.router(), "/v1/completions", body, 200)).isEqualTo(alone);
+        // An engine that is told to read computes instead, and lets the holder go.
+        body.set("kv_transfer_params", fleet.prefill().prefill(PROMPT));
+        assertThat(ask(fleet.decode(), "/v1/completions", body, 200)).isEqualTo(alone);
+    }
+
+    @Test
+    void aTokenScoresTheSameAsOutputAndAsPrompt() throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":4,\"logprobs\":0}");
+        body.put("prompt", PROMPT).put("temperature", 0).put("return_token_ids", true);
+        JsonNode choice = ask(fleet.decode(), "/v1/completions", body, 200).getFirst();
+        choice = choice.path("choices").path(0);
+        ObjectNode again =
+                (ObjectNode) Json.parse("{\"max_tokens\":0,\"echo\":true,\"logprobs\":0}");
+        choice.path("prompt_token_ids").forEach(id -> again.withArray("/prompt").add(id));
+        choice.path("token_ids").forEach(id -> again.withArray("/prompt").add(id));
+        JsonNode scored = ask(fleet.decode(), "/v1/completions", again, 200).getFirst();
+        JsonNode asPrompt = scored.path("choices").path(0).path("logprobs").path("token_logprobs");
+        JsonNode asOutput = choice.path("logprobs").path("token_logprobs");
+        for (int i = 0; i < 4; i++) {
+            assertThat(asPrompt.path(asPrompt.size() - 4 + i).asDouble())
+                    .isCloseTo(asOutput.path(i).asDouble(), within(3.0)); // thousandths
+        }
+    }
+
+    @Test
+    void aPromptThatIsHeldIsReadOnceForAllItsChoices() throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":6,\"n\":3,\"seed\":9}");
+        body.put("prompt", PROMPT);
+        List<JsonNode> alone = ask(fleet.decode(), "/v1/completions", body, 200);
+        body.set("kv_transfer_params", fleet.prefill().prefill(PROMPT));
+        Counters before = Counters.of(fleet.decode());
+        assertThat(ask(fleet.decode(), "/v1/completions", body, 200)).isEqualTo(alone);
+        assertThat(Counters.of(fleet.decode()).minus(before).reads()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\"temperature\":-1",
+                "\"logprobs\":99",
+                "\"n\":2,\"best_of\":3",
+                "\"suffix\":\"x\"",
+                "\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}",
+                "\"prompt_logprobs\":-2",
+                "\"allowed_token_ids\":[],\"temperature\":0"
+            })
+    void aRefusalIsTheSame(String fields) throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"prompt\":\"x\"," + fields + "}");
+        assertThat(ask(fleet.router(), "/v1/completions", body, 400))
+                .isEqualTo(ask(fleet.decode(), "/v1/completions", body, 400));
+    }
+
+    private static List<Endpoint> servers() {
+        return List.of(fleet.decode(), fleet.router());
+    }
+
+    private static URI api(Endpoint server) {
+        return server.base().resolve("/v1");
+    }
+
+    @Test
+    void theOfficialJavaClientIsUnderstood() {
+        List<String> heard = new ArrayList<>();
+        for (Endpoint server : servers()) {
+            OpenAIClient client =
+                    OpenAIOkHttpClient.builder()
+                            .baseUrl(api(server).toString())
+                            .apiKey("none")
+                            .maxRetries(0)
+                            .build();
+            assertThat(client.models().retrieve(model).id()).isEqualTo(model);
+            CompletionCreateParams text =
+                    CompletionCreateParams.builder()
+                            .model(model)
+                            .prompt(PROMPT)
+                            .maxTokens(4)
+                            .temperature(0)
+                            .logprobs(1)
+                            .build();
+            Completion completion = client.completions().create(text);
+            StringBuilder streamed = new StringBuilder();
+            try (StreamResponse<Completion> pieces = client.completions().createStreaming(text)) {
+                pieces.stream()
+                        .flatMap(piece -> piece.choices().stream())
+                        .forEach(choice -> streamed.append(choice.text()));
+            }
+            assertThat(streamed).hasToString(completion.choices().getFirst().text());
+            assertThat(
+                            completion
+                                    .choices()
+                                    .getFirst()
+                                    .logprobs()
+                                    .orElseThrow()
+                                    .tokenLogprobs()
+                                    .orElseThrow())
+                    .hasSize(4);
+            ChatCompletion two =
+                    client.chat()
+                            .completions()
+                            .create(
+                                    ChatCompletionCreateParams.builder()
+                                            .model(model)
+                                            .addUserMessage(QUESTION)
+                                            .maxCompletionTokens(4)
+                                            .temperature(0)
+                                            .n(2)
+                                            .build());
+            assertThat(two.choices()).hasSize(2);
+            assertThatThrownBy(
+                            () ->
+                                    client.completions()
+                                            .create(text.toBuilder().temperature(-1).build()))
+                    .isInstanceOf(BadRequestException.class)
+                    .hasMessageContaining("temperature");
+            heard.add(
+                    streamed
+                            + two.choices().getFirst().message().content().orElseThrow()
+                            + two.choices().getLast().message().content().orElseThrow());
+        }
+        assertThat(heard.getFirst()).isEqualTo(heard.getLast());
+    }
+
+    @Test
+    void langChain4jIsUnderstood() throws Exception {
+        List<String> heard = new ArrayList<>();
+        for (Endpoint server : servers()) {
+            OpenAiChatModel chat =
+                    OpenAiChatModel.builder()
+                            .baseUrl(api(server).toString())
+                            .apiKey("none")
+                            .modelName(model)
+                            .temperature(0.0)
+                            .maxCompletionTokens(6)
+                            .maxRetries(0)
+                            .build();
+            String whole = chat.chat(QUESTION);
+            assertThat(whole).isNotBlank();
+            assertThat(streamed(server)).isEqualTo(whole);
+            OpenAiLanguageModel text =
+                    OpenAiLanguageModel.builder()
+                            .baseUrl(api(server).toString())
+                            .apiKey("none")
+                            .modelName(model)
+                            .temperature(0.0)
+                            .maxRetries(0)
+                            .build();
+            heard.add(whole + text.generate(PROMPT).content());
+            OpenAiChatModel wrong =
+                    OpenAiChatModel.builder()
+                            .baseUrl(api(server).toString())
+                            .apiKey("none")
+                            .modelName(model)
+                            .temperature(-1.0)
+                            .maxRetries(0)
+                            .build();
+            assertThatThrownBy(() -> wrong.chat(QUESTION))
+                    .isInstanceOf(InvalidRequestException.class)
+                    .hasMessageContaining("temperature");
+        }
+        assertThat(heard.getFirst()).isEqualTo(heard.getLast());
+    }
+
+    private static String streamed(Endpoint server) throws Exception {
+        StringBuilder pieces = new StringBuilder();
+        CompletableFuture<ChatResponse> end = new CompletableFuture<>();
+        OpenAiStreamingChatModel.builder()
+                .baseUrl(api(server).toString())
+                .apiKey("none")
+                .modelName(model)
+                .temperature(0.0)
+                .maxCompletionTokens(6)
+                .build()
+                .chat(
+                        QUESTION,
+                        new StreamingChatResponseHandler() {
+                            @Override
+                            public void onPartialResponse(String piece) {
+                                pieces.append(piece);
+                            }
+
+                            @Override
+                            public void onCompleteResponse(ChatResponse response) {
+                                end.complete(response);
+                            }
+
+                            @Override
+                            public void onError(Throwable error) {
+                                end.completeExceptionally(error);
+                            }
+                        });
+        ChatResponse response = end.get(60, TimeUnit.SECONDS);
+        assertThat(response.tokenUsage().outputTokenCount()).isEqualTo(6);
+        assertThat(response.aiMessage().text()).isEqualTo(pieces.toString());
+        return pieces.toString();
+    }
+
+    @Test
+    void theOfficialPythonClientIsUnderstood() throws Exception {
+        PythonClient.require();
+        JsonNode heard = PythonClient.ask(api(fleet.decode()));
+        assertThat(PythonClient.ask(api(fleet.router()))).isEqualTo(heard);
+        assertThat(heard.path("model").asBoolean()).isTrue();
+        assertThat(heard.path("chat_streamed")).isEqualTo(heard.path("chat"));
+        assertThat(heard.path("chat_streamed_usage")).isEqualTo(heard.path("chat_usage"));
+        assertThat(heard.path("chat_logprobs").toString()).isEqualTo("[2,2,2,2,2,2]");
+        assertThat(heard.path("text").asText()).startsWith(PROMPT);
+        assertThat(heard.path("choices")).hasSize(2);
+        assertThat(heard.path("prompt_logprobs").asBoolean()).isTrue();
+        assertThat(heard.path("biased").asText()).hasSize(3).matches("(.)\\1\\1");
+        assertThat(heard.path("extra").asText()).hasSize(2);
+        assertThat(heard.path("bad_value").toString())
+                .isEqualTo("[\"BadRequestError\",\"temperature\",\"invalid_value\"]");
+        assertThat(heard.path("bad_model").path(0).asText()).isEqualTo("NotFoundError");
+        assertThat(heard.path("bad_format").path(1).asText()).isEqualTo("response_format");
+    }
+}

@@ -1,0 +1,44 @@
+package dev.dormouse.http;
+
+import com.fasterxml.jackson.core.JsonLocation;
+import com.fasterxml.jackson.core.JsonProcessingException;
+import io.helidon.http.HeaderNames;
+import io.helidon.http.Headers;
+import java.util.Locale;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** What is asked of a request's JSON body, and how its faults are told. */
+public final class JsonBodies {
+    /** How Jackson refers to a place elsewhere in a text that it does not show. */
+    private static final Pattern SOURCE =
+            Pattern.compile("\\[Source: [^;]*; (line: \\d+, column: \\d+)]");
+
+    private JsonBodies() {}
+
+    /**
+     * Why a body with these headers is not taken, or null if it is. A body that does not say what
+     * it is passes; one that says it is something else does not: web pages may send forms and plain
+     * text anywhere without asking.
+     */
+    public static @Nullable String refusal(Headers headers) {
+        String type = headers.first(HeaderNames.CONTENT_TYPE).orElse("application/json");
+        String media = type.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+        return media.equals("application/json") || media.endsWith("+json")
+                ? null
+                : "Content-Type is " + type + ", but must be application/json";
+    }
+
+    /** What is wrong with a text that is no JSON, and where. */
+    public static String fault(JsonProcessingException error) {
+        @Nullable JsonLocation at = error.getLocation();
+        String place =
+                at == null || at.getLineNr() < 1
+                        ? ""
+                        : " at line " + at.getLineNr() + ", column " + at.getColumnNr();
+        return "not valid JSON"
+                + place
+                + ": "
+                + SOURCE.matcher(error.getOriginalMessage()).replaceAll("$1");
+    }
+}

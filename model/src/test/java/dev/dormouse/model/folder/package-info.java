@@ -1,0 +1,4 @@
+@NullMarked
+package dev.dormouse.model.folder;
+
+import org.jspecify.annotations.NullMarked;
