@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -108,7 +109,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
         String what =
                 cause instanceof SocketTimeoutException
                         ? "no answer within "
-                                + limit
+                                + limit.truncatedTo(ChronoUnit.MILLIS)
                                 + "; is the engine up, and is this its side channel?"
                         : cause.getMessage();
         return new ConnectorException("handshake with " + address + ": " + what, cause);

@@ -4,7 +4,10 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.util.Arrays;
 
-/** The question of a handshake: {@code [bin "get_meta_msg", pp_rank, tp_rank]}. */
+/**
+ * The question of a handshake: {@code [bin "get_meta_msg", pp_rank, tp_rank]}. As vLLM 0.33.0, this
+ * takes the constant as a string too, which is what msgpack of most languages makes of text.
+ */
 final class HandshakeRequest {
     static final int MAX_BYTES = 64;
     private static final byte[] CONSTANT = "get_meta_msg".getBytes(UTF_8);
@@ -29,7 +32,7 @@ final class HandshakeRequest {
         if (elements != 3) {
             throw in.fault(elements + " elements, not 3");
         }
-        if (!Arrays.equals(in.binary("constant", MAX_BYTES), CONSTANT)) {
+        if (!Arrays.equals(in.binaryOrString("constant", MAX_BYTES), CONSTANT)) {
             throw in.fault("it does not start with get_meta_msg");
         }
         RankId rank =

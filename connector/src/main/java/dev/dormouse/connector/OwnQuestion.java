@@ -33,7 +33,7 @@ final class OwnQuestion {
         if (in.arraySize("side channel question", 3) != 3) {
             throw in.fault("not 3 elements");
         }
-        byte[] all = in.binary("constant", SideChannelListener.MAX_MESSAGE);
+        byte[] all = in.binaryOrString("constant", SideChannelListener.MAX_MESSAGE);
         byte[] prefix = prefix(name);
         if (all.length < prefix.length
                 || Arrays.mismatch(all, 0, prefix.length, prefix, 0, prefix.length) >= 0) {

@@ -125,7 +125,8 @@ final class PullScheduler implements SchedulerConnector {
                         new PushStep(
                                 publication.epoch(),
                                 Map.of(),
-                                Set.of(), desk.cancellations().take()),
+                                Set.of(),
+                                desk.cancellations().take()),
                         List.of());
         reads.clear();
         inBatch.clear();

@@ -88,9 +88,7 @@ final class PushReceiver {
         if (isOurs && hold != null && hold.held()) {
             Notification.Completion message =
                     new Notification.Completion(
-                            order.remote().requestId(),
-                            holder.mapping().consumers(),
-                            true);
+                            order.remote().requestId(), holder.mapping().consumers(), true);
             parts.messenger().send(peer, holder, message.encode(), nowNanos);
         }
         spent.add(order.remote(), nowNanos);

@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,10 +33,10 @@ record RegistrationIdentity(@Nullable String instanceId, long epoch, long newest
     Verdict judge(RemoteSource request, boolean asked, boolean held) {
         Verdict ifUnsure = asked ? Verdict.STALE : Verdict.ASK;
         String named = request.instanceId();
-        boolean sameInstance = instanceId == null || instanceId.equals(named);
-        if (named != null && !sameInstance) {
+        if (named != null && !named.equals(instanceId)) {
             return ifUnsure;
         }
+        boolean sameInstance = Objects.equals(named, instanceId);
         boolean complete = sameInstance && request.epoch() > 0;
         if (!complete && !asked && !held) {
             return Verdict.ASK;

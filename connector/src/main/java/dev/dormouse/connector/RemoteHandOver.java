@@ -207,7 +207,7 @@ record RemoteHandOver(
         }
         String text = value.textValue();
         if (text == null || text.isEmpty() || text.length() > MAX_ID_CHARS) {
-            throw wrong(key, value, "a string of at most " + MAX_ID_CHARS + " characters");
+            throw wrong(key, value, "a string of 1 to " + MAX_ID_CHARS + " characters");
         }
         return text;
     }

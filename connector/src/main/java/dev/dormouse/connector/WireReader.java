@@ -4,13 +4,17 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CodingErrorAction;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.msgpack.core.MessageInsufficientBufferException;
+import org.msgpack.core.MessageIntegerOverflowException;
 import org.msgpack.core.MessagePack;
 import org.msgpack.core.MessagePackException;
+import org.msgpack.core.MessageSizeException;
 import org.msgpack.core.MessageUnpacker;
 import org.msgpack.value.ValueType;
 
@@ -87,6 +91,13 @@ final class WireReader {
                     checkSize(field, bytes, maxBytes);
                     return unpacker.readPayload(bytes);
                 });
+    }
+
+    /** A byte string, or the bytes of a string. */
+    byte[] binaryOrString(String field, int maxBytes) {
+        return next(field) == ValueType.STRING
+                ? string(field, maxBytes).getBytes(UTF_8)
+                : binary(field, maxBytes);
     }
 
     /** An integer between the bounds, both included. */
@@ -217,8 +228,18 @@ final class WireReader {
         try {
             return step.take();
         } catch (MessagePackException | IOException e) {
-            throw new WireException("decode " + what + ": " + field + ": " + e, e);
+            throw new WireException("decode " + what + ": " + field + " " + problem(e), e);
         }
+    }
+
+    private static String problem(Exception e) {
+        return switch (e) {
+            case MessageInsufficientBufferException _ -> "is cut short";
+            case MessageSizeException _ -> "has a size of 2^31 or more";
+            case MessageIntegerOverflowException _ -> "is 2^63 or more";
+            case CharacterCodingException _ -> "is not UTF-8";
+            default -> "is not MessagePack (" + e.getMessage() + ")";
+        };
     }
 
     private static String decodeUtf8(byte[] bytes) throws IOException {

@@ -35,7 +35,7 @@ final class HandshakeWireTest {
                 new WireWriter[] {
                     new WireWriter().array(2).binary(constant).integer(0),
                     new WireWriter().array(4).binary(constant).integer(0).integer(0).integer(0),
-                    new WireWriter().array(3).string("get_meta_msg").integer(0).integer(0),
+                    new WireWriter().array(3).string("get_meta_bad").integer(0).integer(0),
                     new WireWriter()
                             .array(3)
                             .binary("get_meta_bad".getBytes(UTF_8))
@@ -50,6 +50,17 @@ final class HandshakeWireTest {
             assertThatExceptionOfType(WireException.class)
                     .isThrownBy(() -> HandshakeRequest.decode(bad.bytes()));
         }
+    }
+
+    /** vLLM answers it, and most languages' msgpack makes it of text. */
+    @Test
+    void theConstantMayBeText() {
+        byte[] question =
+                new WireWriter().array(3).string("get_meta_msg").integer(0).integer(7).bytes();
+        assertThat(HandshakeRequest.decode(question)).isEqualTo(new RankId(0, 7));
+        assertThat(HoldQuestion.decode(question)).as("none of our own").isNull();
+        assertThat(Subscription.decode(question)).as("none of our own").isNull();
+        assertThat(Revocation.decode(question)).as("none of our own").isNull();
     }
 
     @Test

@@ -41,6 +41,14 @@ final class RegistrationIdentityTest {
     }
 
     @Test
+    void aProcessThatDoesNotNameItselfIsNotTheOneThatTheRequestNames() {
+        for (long epoch : new long[] {0, 4, 5, 6}) {
+            assertThat(VLLMS.judge(request("b", epoch), false, false)).isEqualTo(ASK);
+            assertThat(VLLMS.judge(request("b", epoch), true, false)).isEqualTo(STALE);
+        }
+    }
+
+    @Test
     void anIncompleteIdentityIsAskedForFirst() {
         assertThat(OURS.judge(request("a", 0), false, false)).isEqualTo(ASK);
         assertThat(OURS.judge(request("a", 0), true, true)).isEqualTo(READ);

@@ -43,6 +43,20 @@ final class WireMessagesTest {
                 bytes -> new HandshakeAnswers.Collector().addPayload(PAYLOAD, bytes, 0, 1));
     }
 
+    @Test
+    void whatIsWrongWithBytesIsSaidInWords() {
+        assertProblem("decode hash question: hash is cut short", new byte[0]);
+        assertProblem("hash is cut short", new byte[] {(byte) 0xcf, 1});
+        assertProblem("hash is 2^63 or more", new byte[] {(byte) 0xcf, -1, 0, 0, 0, 0, 0, 0, 0});
+        assertProblem("hash is not MessagePack", new byte[] {(byte) 0xc1});
+    }
+
+    private static void assertProblem(String problem, byte[] bytes) {
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> new WireReader("hash question", bytes, 64).integer("hash", 0, 9))
+                .withMessageContaining(problem);
+    }
+
     private static void assertExact(byte[] message, Consumer<byte[]> decoder) {
         assertThatNoException().isThrownBy(() -> decoder.accept(message));
         byte[] longer = Arrays.copyOf(message, message.length + 1);

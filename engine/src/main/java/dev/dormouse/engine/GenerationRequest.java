@@ -8,17 +8,30 @@ import org.jspecify.annotations.Nullable;
  * One sequence to generate.
  *
  * @param id unique among live requests
+ * @param sharedId what the request is called at every engine that has to do with it; need not be
+ *     unique. Peers know it with a random suffix, as with vLLM, whose push connector brings two
+ *     engines' halves of a request together by what comes before that
  * @param promptTokens the prompt, at least one token
  * @param sampling how to choose tokens and when to stop
  * @param kvTransferParams where the prompt's KV is, or that it shall be held; null for neither
  */
 public record GenerationRequest(
         String id,
+        String sharedId,
         List<Integer> promptTokens,
         SamplingParameters sampling,
         @Nullable KvTransferParams kvTransferParams) {
     /** Copies the prompt. */
     public GenerationRequest {
         promptTokens = List.copyOf(promptTokens);
+    }
+
+    /** A request that other engines know by the same id. */
+    public GenerationRequest(
+            String id,
+            List<Integer> promptTokens,
+            SamplingParameters sampling,
+            @Nullable KvTransferParams kvTransferParams) {
+        this(id, id, promptTokens, sampling, kvTransferParams);
     }
 }

@@ -28,8 +28,7 @@ record Exchange(
     /** The request for the engine that is to be asked. */
     HttpRequest requestFor(Step.Ask ask) {
         Engine engine = ask.engine();
-        HttpRequest.Builder request =
-                headers.addTo(HttpRequest.newBuilder(engine.resolve(path)));
+        HttpRequest.Builder request = headers.addTo(HttpRequest.newBuilder(engine.resolve(path)));
         ObjectNode body = ask.body();
         if (body != null) {
             request.header("content-type", "application/json")

@@ -31,9 +31,7 @@ final class ApiKeys {
     void require(Headers headers) {
         if (!digests.isEmpty() && !hasKey(headers)) {
             throw ApiException.of(
-                    401,
-                    "invalid_api_key",
-                    "this needs a key: send `Authorization: Bearer KEY`");
+                    401, "invalid_api_key", "this needs a key: send `Authorization: Bearer KEY`");
         }
     }
 

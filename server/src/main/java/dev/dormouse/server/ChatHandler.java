@@ -54,6 +54,7 @@ final class ChatHandler implements JobSource {
                 new JobReader.Draft(
                         new ChatFormat(spelling, role, tools.maxCalls()),
                         "chatcmpl-",
+                        false,
                         List.of(
                                 new JobReader.Prompt(
                                         tokens,

@@ -38,6 +38,7 @@ final class CompletionsHandler implements JobSource {
                 new JobReader.Draft(
                         new TextFormat(spelling),
                         "cmpl-",
+                        true,
                         prompts(body, reader.truncation(body, maxTokens), echo),
                         maxTokens,
                         logprobs,

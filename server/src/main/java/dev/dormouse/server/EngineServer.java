@@ -77,8 +77,7 @@ public final class EngineServer implements AutoCloseable {
                             "--admin-host or --admin-port",
                             config.maxBodyBytes(),
                             limits,
-                            new ApiKeys(
-                                    admin.token() == null ? List.of() : List.of(admin.token())),
+                            new ApiKeys(admin.token() == null ? List.of() : List.of(admin.token())),
                             "/",
                             paths -> adminPaths(paths, control, status));
             try {
@@ -247,8 +246,11 @@ public final class EngineServer implements AutoCloseable {
             try {
                 return source.job(body, requestId);
             } catch (ApiException e) {
-                if (body.node("kv_transfer_params") instanceof ObjectNode params) {
-                    engine.decline(KvTransferParams.of(params));
+                if (body.node("kv_transfer_params") instanceof ObjectNode json) {
+                    KvTransferParams params = KvTransferParams.of(json);
+                    if (params.problem() == null) { // otherwise they tell nobody's address
+                        engine.decline(params);
+                    }
                 }
                 throw e;
             }

@@ -45,6 +45,8 @@ final class JobReader {
      * What an endpoint has read of a request.
      *
      * @param prefix what the answer's id begins with
+     * @param numbered whether engines call a sequence by the answer's id and its number, or by the
+     *     id alone; as vLLM's do, whose push connector goes by that
      * @param maxTokens the limit for each choice
      * @param logprobs likely tokens to report per token, or null
      * @param echoes whether log probabilities begin with the prompt's
@@ -53,6 +55,7 @@ final class JobReader {
     record Draft(
             AnswerFormat format,
             String prefix,
+            boolean numbered,
             List<Prompt> prompts,
             MaxTokens maxTokens,
             @Nullable Integer logprobs,
@@ -82,13 +85,12 @@ final class JobReader {
                             draft.logprobs(),
                             larger(echoedTop, top));
             for (int i = 0; i < choices; i++) {
+                // Unique although clients may give two requests one id.
+                String own = id + "-" + requests.size() + "-" + UUID.randomUUID();
                 requests.add(
                         new GenerationRequest(
-                                id
-                                        + "-"
-                                        + requests.size()
-                                        + "-"
-                                        + UUID.randomUUID().toString().substring(0, 8),
+                                own,
+                                draft.numbered() ? id + "-" + requests.size() : id,
                                 tokens,
                                 withSeed(sampling, i),
                                 i == 0 ? params : null));

@@ -33,7 +33,8 @@ class AdminListenerTest extends ServerFixture {
     private EngineServer serve(AdminConfig admin) {
         other =
                 EngineServer.start(
-                        new ServerConfig("127.0.0.1", 0, 10_000, 10, ServedLegs.BOTH, admin, List.of(), "1"),
+                        new ServerConfig(
+                                "127.0.0.1", 0, 10_000, 10, ServedLegs.BOTH, admin, List.of(), "1"),
                         engine,
                         text,
                         Instant::now,

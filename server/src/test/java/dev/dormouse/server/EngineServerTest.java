@@ -278,6 +278,25 @@ class EngineServerTest extends ServerFixture {
         assertThat(odd.headers().firstValue("x-request-id").orElse("")).hasSize(36);
     }
 
+    /** vLLM's push connector compares what is before the engine's random suffix. */
+    @Test
+    void enginesCallASequenceAsVllmDoes() {
+        for (int i = 0; i < 2; i++) {
+            send("POST", "/v1/completions", "{\"prompt\":\"x\"}", "X-Request-Id", "a:b/1");
+            send(
+                    "POST",
+                    "/v1/chat/completions",
+                    "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}",
+                    "X-Request-Id",
+                    "a:b/1");
+        }
+        assertThat(engine.requests)
+                .extracting(GenerationRequest::sharedId)
+                .containsExactly(
+                        "cmpl-a:b/1-0", "chatcmpl-a:b/1", "cmpl-a:b/1-0", "chatcmpl-a:b/1");
+        assertThat(engine.requests).extracting(GenerationRequest::id).doesNotHaveDuplicates();
+    }
+
     @Test
     void unknownPathsAreErrorsInTheSameShape() {
         assertThat(json(send("GET", "/v2", "").body()).path("error").path("code").asText())
@@ -424,6 +443,9 @@ class EngineServerTest extends ServerFixture {
                 .allSatisfy(declined -> assertThat(declined.remotePrefill()).isTrue());
         post(400, "/v1/completions", "{\"prompt\":\"x\",\"temperature\":-1}");
         post(400, "/v1/completions", "{\"prompt\":\"x\",\"kv_transfer_params\":3}");
+        String wrong = params.replace("\"remote_port\":5600", "\"remote_port\":0");
+        assertThat(wrong).isNotEqualTo(params);
+        post(400, "/v1/completions", "{\"prompt\":\"x\"," + wrong + "}");
         post(200, "/v1/completions", "{\"prompt\":\"x\"," + params + "}");
         assertThat(engine.declined).hasSize(4);
         assertThat(engine.requests).hasSize(1);

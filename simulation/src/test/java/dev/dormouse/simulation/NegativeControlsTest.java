@@ -193,6 +193,7 @@ final class NegativeControlsTest {
                 return new WorkerReport(
                         report.finishedSending(),
                         report.renewedSending(),
+                        report.readUnclaimed(),
                         report.finishedReceiving(),
                         report.failedReceiving(),
                         report.abandonedReceiving(),
@@ -230,11 +231,14 @@ final class NegativeControlsTest {
         return new WorkerReport(
                 report.finishedSending(),
                 report.renewedSending(),
+                report.readUnclaimed(),
                 finished,
                 failed,
                 Set.of(),
+                report.failureReasons(),
                 report.revoked(),
-                report.statistics());
+                report.statistics(),
+                report.children());
     }
 
     /** What a decode engine holds fits every prompt. */
@@ -252,11 +256,14 @@ final class NegativeControlsTest {
         return new WorkerReport(
                 Set.of(),
                 report.renewedSending(),
+                Set.of(),
                 report.finishedReceiving(),
                 report.failedReceiving(),
                 report.abandonedReceiving(),
+                report.failureReasons(),
                 report.revoked(),
-                report.statistics());
+                report.statistics(),
+                report.children());
     }
 
     private static void expect(String what, Tampering tampering) {

@@ -14,12 +14,21 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Makes sequences of requests, and finds those that can never be served. */
 final class Intake {
-    /** Enough for any client's id, and bounded, since the id travels in messages to peers. */
-    private static final int MAX_ID_LENGTH = 128;
+    /**
+     * Enough for any id of the server's, and bounded, since the id travels in messages to peers.
+     */
+    private static final int MAX_ID_LENGTH = 160;
+
+    /**
+     * What an id must not have in messages to peers: a comma, which separates ids, and a beginning
+     * that looks like a kind of message. All else stays as it is, since a peer of vLLM's keeps it.
+     */
+    private static final Pattern UNSAFE = Pattern.compile("[^!-~]|,|(?<=^[A-Z_]{1,16}):");
 
     private final EngineConfig config;
     private final int vocabularySize;
@@ -92,15 +101,15 @@ final class Intake {
     }
 
     /**
-     * The request as the connector knows it. Its id begins with the client's, which peers and
-     * routers share, and ends like vLLM's with eight random digits, so that nobody who was not told
-     * can speak of it.
+     * The request as the connector knows it. Its id begins with the one that peers and routers
+     * share, and ends like vLLM's with eight random digits, so that nobody who was not told can
+     * speak of it.
      */
     ConnectorRequest identify(GenerationRequest request) {
-        String id = request.id();
+        String id = request.sharedId();
         String safe =
-                id.substring(0, Math.min(id.length(), MAX_ID_LENGTH))
-                        .replaceAll("[^A-Za-z0-9._-]", "_");
+                UNSAFE.matcher(id.substring(0, Math.min(id.length(), MAX_ID_LENGTH)))
+                        .replaceAll("_");
         return new ConnectorRequest(
                 "%s-%08x".formatted(safe, seeds.nextInt()),
                 request.promptTokens().size(),

@@ -17,6 +17,8 @@ final class TransferLog {
     /** A line needs each of its transfers, so more of them are a line before its time. */
     private static final int MAX_TRANSFERS = 10_000;
 
+    private static final String NOTHING = TransferSummary.of(TransferStatistics.NONE).toString();
+
     private final LongSupplier nanoClock;
     private final Consumer<String> log;
     private final List<TransferSample> transfers = new ArrayList<>();
@@ -54,7 +56,10 @@ final class TransferLog {
     }
 
     private void say() {
-        log.accept(TransferSummary.of(counts.withTransfers(transfers)).toString());
+        String summary = TransferSummary.of(counts.withTransfers(transfers)).toString();
+        if (!summary.equals(NOTHING)) { // as it is after a handshake
+            log.accept(summary);
+        }
         transfers.clear();
         counts = TransferStatistics.NONE;
     }

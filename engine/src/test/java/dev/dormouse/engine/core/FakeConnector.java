@@ -411,6 +411,7 @@ final class FakeConnector {
                     new WorkerReport(
                             sent,
                             Map.of(),
+                            Set.of(),
                             received,
                             failed,
                             abandoned,

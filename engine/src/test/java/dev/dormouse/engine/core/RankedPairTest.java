@@ -128,7 +128,6 @@ final class RankedPairTest {
                                 pair.sleepAndWake(pair.decode, 1);
                                 pair.sleepAndWake(pair.prefill, 2);
                             });
-            List<TransferStatistics.TransferSample> samples = new ArrayList<>();
             int reads = 0;
             long bytes = 0;
             for (int round = 0; round < between.size(); round++) {
@@ -143,7 +142,8 @@ final class RankedPairTest {
                                     * RankedEngine.BLOCK_BYTES;
                 }
                 EngineStatistics decode = pair.decode.engine.statistics();
-                samples.addAll(decode.samples());
+                assertThat(decode.transferSizes().bytes().count()).isEqualTo(reads);
+                assertThat(decode.transferSizes().bytes().sum()).isEqualTo((double) bytes);
                 TransferStatistics transfers = decode.transfers();
                 assertThat(transfers.handshakes())
                         .as("one of each rank per wake, round %d", round)
@@ -152,9 +152,6 @@ final class RankedPairTest {
                 assertThat(transfers.failedHandshakes()).isZero();
                 assertThat(decode.computedPromptTokens()).as("recomputed").isEqualTo(computed);
             }
-            assertThat(samples).hasSize(reads);
-            assertThat(samples.stream().mapToLong(TransferStatistics.TransferSample::bytes).sum())
-                    .isEqualTo(bytes);
         }
     }
 }

@@ -65,4 +65,14 @@ final class TransferLogTest {
         pass(Duration.ofHours(1));
         assertThat(lines).hasSize(1);
     }
+
+    @Test
+    void aRegistrationIsNoTransfer() {
+        log.add(new TransferStatistics(List.of(), 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0));
+        pass(Duration.ofSeconds(10));
+        assertThat(lines).isEmpty();
+        log.add(new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0));
+        pass(Duration.ofSeconds(10));
+        assertThat(lines).singleElement().asString().contains("Num KV expired reqs=1");
+    }
 }
