@@ -139,7 +139,7 @@ final class PushWaiterTest {
         assertThat(d.failed()).containsExactlyInAnyOrder("d1", "d2");
         assertThat(d.abandoned()).isEmpty();
         assertThat(d.reason("d2")).contains("does not hold the blocks for this engine");
-        assertThat(d.statistics().expiredRequests()).isEqualTo(2);
+        assertThat(d.statistics().failedTransfers()).isEqualTo(2);
     }
 
     @Test
@@ -189,7 +189,7 @@ final class PushWaiterTest {
         d.decode("d1", TOKENS, params, D_BLOCKS, TOKENS);
         assertThat(heard()).isEmpty();
         d.decode("d2", TOKENS, handOver(), D_BLOCKS, TOKENS);
-        assertThat(heard()).containsExactly(new Notification.Completion("p1", 1));
+        assertThat(heard()).containsExactly(new Notification.Completion("p1", 1, true));
     }
 
     /** Whether or not the message arrived. */

@@ -520,7 +520,7 @@ final class RemoteKvTest {
 
             assertThat(connector.finished.keySet())
                     .hasSize(2)
-                    .allMatch(id -> id.matches("[A-Za-z0-9._-]{1,140}"));
+                    .allMatch(id -> id.matches("a_b:c_d_x+-[0-9a-f]{8}") && id.length() < 170);
         }
     }
 
