@@ -6,7 +6,7 @@ import dev.dormouse.model.KvType;
  * An engine's settings.
  *
  * @param servedModelName the name in API requests
- * @param kvCacheBytes memory for the KV cache, over all layers
+ * @param kvCacheBytes memory for the KV cache, over all layers and ranks
  * @param blockTokens tokens per KV block
  * @param kvType element type of the KV cache
  * @param maxModelLength longest prompt plus output, in tokens

@@ -7,8 +7,8 @@ import dev.dormouse.model.tokenizer.Tokenizer;
 /** A model that is one GGUF file. */
 record GgufModelFile(GgufFile file) implements ModelFiles {
     @Override
-    public LlamaModel openModel(int threads) {
-        return LlamaModel.open(file, threads);
+    public LlamaModel openModel(int threads, int ranks) {
+        return LlamaModel.open(file, threads, ranks);
     }
 
     @Override

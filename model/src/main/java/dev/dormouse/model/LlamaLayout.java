@@ -5,8 +5,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Where the forward pass finds its weights in a weight region. All offsets are multiples of 64.
+ * Where the forward pass finds its weights in a rank's weight region. All offsets are multiples of
+ * 64.
  *
+ * @param firstToken the token of the first row of embedding and head
  * @param embedding the token embedding
  * @param layers the transformer layers
  * @param outputNorm where the last norm starts
@@ -14,6 +16,7 @@ import java.util.Optional;
  * @param lengthBytes bytes of the region
  */
 record LlamaLayout(
+        int firstToken,
         PackedMatrix embedding,
         List<Layer> layers,
         long outputNorm,

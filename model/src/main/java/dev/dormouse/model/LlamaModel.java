@@ -14,31 +14,38 @@ import java.util.List;
  * or of Qwen 2's, which adds biases, or Qwen 3's, which adds norms of heads.
  *
  * <p>A row's logits depend on the tokens before it and on nothing else, bit for bit: neither on the
- * other rows of its steps, nor on how its sequence was cut into chunks, nor on blocks, threads or
- * vector width.
+ * other rows of its steps, nor on how its sequence was cut into chunks, nor on blocks, threads,
+ * vector width or ranks.
  */
 public final class LlamaModel implements LanguageModel {
     private static final System.Logger LOG = System.getLogger("dormouse.model");
 
     private final ModelConfig config;
-    private final LlamaLayout layout;
+    private final ModelConfig ofRank;
+    private final List<LlamaLayout> layouts;
     private final Kernels kernels;
-    private final WeightLoader loader;
+    private final List<WeightLoader> loaders;
     private final ComputeThreads threads;
     private final LlamaForward forward;
 
     private LlamaModel(
             ModelConfig config,
             TensorSource source,
-            LlamaWeights weights,
+            List<LlamaWeights> ranks,
             Kernels kernels,
             int count) {
         this.config = config;
         this.kernels = kernels;
-        layout = weights.layout();
-        loader = new WeightLoader(source, weights);
+        ofRank = config.ofRank(ranks.size());
+        layouts = ranks.stream().map(LlamaWeights::layout).toList();
+        loaders = ranks.stream().map(weights -> new WeightLoader(source, weights)).toList();
         threads = new ComputeThreads(count);
-        forward = new LlamaForward(config, layout, kernels, threads);
+        forward = new LlamaForward(config, ofRank, layouts, kernels, threads);
+    }
+
+    /** Opens the model in a file for one rank; see {@link #open(GgufFile, int, int)}. */
+    public static LlamaModel open(GgufFile file, int threads) {
+        return open(file, threads, 1);
     }
 
     /**
@@ -46,20 +53,22 @@ public final class LlamaModel implements LanguageModel {
      * may be loaded.
      *
      * @param threads that compute, the one that calls {@link #forward} among them
+     * @param ranks tensor parallel ranks
      * @throws ModelException if the file holds no plain model of a supported architecture
+     * @throws IllegalArgumentException if the model cannot be dealt to that many ranks
      */
-    public static LlamaModel open(GgufFile file, int threads) {
-        return open(file, threads, Kernels.best());
+    public static LlamaModel open(GgufFile file, int threads, int ranks) {
+        return open(file, threads, ranks, Kernels.best());
     }
 
-    static LlamaModel open(GgufFile file, int threads, Kernels kernels) {
+    static LlamaModel open(GgufFile file, int threads, int ranks, Kernels kernels) {
         ModelConfig config = LlamaConfig.read(file);
         // llama.cpp's converter reorders the rows of Llama models only.
         RowOrder rotated =
                 config.architecture().equals("llama")
                         ? RowOrder.splitHalves(config.headDimension())
                         : RowOrder.AS_STORED;
-        return open(file, config, rotated, threads, kernels);
+        return open(file, config, rotated, threads, ranks, kernels);
     }
 
     /**
@@ -67,10 +76,12 @@ public final class LlamaModel implements LanguageModel {
      * weights may be loaded.
      *
      * @param threads that compute, the one that calls {@link #forward} among them
+     * @param ranks tensor parallel ranks
      * @throws ModelException if the folder's tensors are not those of its configuration
+     * @throws IllegalArgumentException if the model cannot be dealt to that many ranks
      */
-    public static LlamaModel open(ModelFolder folder, int threads) {
-        return open(folder, folder.config(), RowOrder.AS_STORED, threads, Kernels.best());
+    public static LlamaModel open(ModelFolder folder, int threads, int ranks) {
+        return open(folder, folder.config(), RowOrder.AS_STORED, threads, ranks, Kernels.best());
     }
 
     private static LlamaModel open(
@@ -78,18 +89,23 @@ public final class LlamaModel implements LanguageModel {
             ModelConfig config,
             RowOrder rotated,
             int threads,
+            int ranks,
             Kernels kernels) {
         config.check(source.path());
-        LlamaWeights weights = new LlamaWeights(source, config, rotated);
+        List<LlamaWeights> weights =
+                Shard.of(config, ranks).stream()
+                        .map(shard -> new LlamaWeights(source, shard, rotated))
+                        .toList();
         boolean scalar = kernels instanceof ScalarKernels;
         LOG.log(
                 scalar ? System.Logger.Level.WARNING : System.Logger.Level.INFO,
-                "opened model name=\"{0}\" weightBytes={1} kernels={2} threads={3}"
+                "opened model name=\"{0}\" weightBytes={1} kernels={2} threads={3} ranks={4}"
                         + (scalar ? "; start Java with --add-modules jdk.incubator.vector" : ""),
                 config.name(),
-                Long.toString(weights.layout().lengthBytes()),
+                Long.toString(weights.stream().mapToLong(w -> w.layout().lengthBytes()).sum()),
                 kernels.name(),
-                threads);
+                threads,
+                ranks);
         return new LlamaModel(config, source, weights, kernels, threads);
     }
 
@@ -99,24 +115,37 @@ public final class LlamaModel implements LanguageModel {
     }
 
     @Override
-    public long weightBytes() {
-        return layout.lengthBytes();
+    public int ranks() {
+        return layouts.size();
     }
 
     @Override
-    public void loadWeights(MemorySegment target) {
-        requireWeights(target);
+    public long weightBytes(int rank) {
+        return layouts.get(rank).lengthBytes();
+    }
+
+    @Override
+    public void loadWeights(int rank, MemorySegment target) {
+        requireWeights(rank, target);
         if (target.isReadOnly()) {
             throw new IllegalArgumentException("load weights: the target is read-only");
         }
-        loader.load(target, threads);
+        loaders.get(rank).load(target, threads);
     }
 
     @Override
-    public Logits forward(List<SequenceChunk> batch, MemorySegment weights, PagedKv kv) {
-        requireWeights(weights);
-        requireCache(kv);
-        return forward.run(StepBatch.of(batch, config, kv), weights, kv);
+    public Logits forward(List<SequenceChunk> batch, List<RankView> ranks) {
+        if (ranks.size() != ranks()) {
+            throw new IllegalArgumentException(
+                    "forward: memory of %d ranks, this model has %d"
+                            .formatted(ranks.size(), ranks()));
+        }
+        PagedKv first = ranks.getFirst().kv();
+        for (int rank = 0; rank < ranks.size(); rank++) {
+            requireWeights(rank, ranks.get(rank).weights());
+            requireCache(ranks.get(rank).kv(), first);
+        }
+        return forward.run(StepBatch.of(batch, config, first), ranks);
     }
 
     /**
@@ -125,24 +154,26 @@ public final class LlamaModel implements LanguageModel {
      * of the model's own, so that any thread may call it at any time, also beside {@link #forward}.
      */
     public void warmUp() {
-        Miniature.of(config, layout).compute(kernels);
+        Miniature.of(ofRank, layouts.getFirst()).compute(kernels);
     }
 
-    private void requireWeights(MemorySegment weights) {
-        if (weights.byteSize() != weightBytes()) {
+    private void requireWeights(int rank, MemorySegment weights) {
+        if (weights.byteSize() != weightBytes(rank)) {
             throw new IllegalArgumentException(
                     "weight region: %d bytes, must be %d"
-                            .formatted(weights.byteSize(), weightBytes()));
+                            .formatted(weights.byteSize(), weightBytes(rank)));
         }
         requireShared("weight region", weights);
     }
 
-    private void requireCache(PagedKv kv) {
+    private void requireCache(PagedKv kv, PagedKv first) {
         KvCacheShape shape = kv.shape();
-        KvCacheShape expected = config.kvCacheShape(shape.blockTokens(), shape.type());
-        if (!shape.equals(expected)) {
+        KvCacheShape expected =
+                ofRank.kvCacheShape(first.shape().blockTokens(), first.shape().type());
+        if (!shape.equals(expected) || kv.blocks() != first.blocks()) {
             throw new IllegalArgumentException(
-                    "KV view: shape %s, this model needs %s".formatted(shape, expected));
+                    "KV view: shape %s, %d blocks; this model needs %s, the first rank has %d"
+                            .formatted(shape, kv.blocks(), expected, first.blocks()));
         }
         for (MemorySegment layer : kv.layers()) {
             if (layer.isReadOnly()) {

@@ -40,7 +40,8 @@ final class Miniature {
     void compute(Kernels kernels) {
         try (ComputeThreads threads = new ComputeThreads(1);
                 Arena arena = Arena.ofShared()) {
-            LlamaForward forward = new LlamaForward(config, layout, kernels, threads);
+            LlamaForward forward =
+                    new LlamaForward(config, config, List.of(layout), kernels, threads);
             MemorySegment weights = arena.allocate(layout.lengthBytes(), 64);
             KvCacheShape shape = config.kvCacheShape(BLOCK_TOKENS, KvType.F16);
             List<MemorySegment> regions =
@@ -65,7 +66,10 @@ final class Miniature {
 
     private void step(
             LlamaForward forward, MemorySegment weights, PagedKv kv, SequenceChunk... chunks) {
-        var _ = forward.run(StepBatch.of(List.of(chunks), config, kv), weights, kv);
+        var _ =
+                forward.run(
+                        StepBatch.of(List.of(chunks), config, kv),
+                        List.of(new RankView(weights, kv)));
     }
 
     private static SequenceChunk chunk(int sequence, int start, int tokens) {
@@ -101,7 +105,7 @@ final class Miniature {
                             : List.of(matrix(from.head().getFirst(), VOCABULARY, WIDTH));
             return new Miniature(
                     config(layers.size()),
-                    new LlamaLayout(embedding, layers, outputNorm, head, end));
+                    new LlamaLayout(0, embedding, layers, outputNorm, head, end));
         }
 
         private ModelConfig config(int layers) {

@@ -45,6 +45,28 @@ public record ModelConfig(
         ropeDivisors = List.copyOf(ropeDivisors);
     }
 
+    /**
+     * The extents of one of several ranks: its share of the heads and of the feed-forward network.
+     * Where there are fewer KV heads than ranks, each rank has one. The vocabulary stays whole.
+     */
+    ModelConfig ofRank(int ranks) {
+        return new ModelConfig(
+                name,
+                architecture,
+                vocabularySize,
+                embeddingLength,
+                layers,
+                heads / ranks,
+                Math.max(1, kvHeads / ranks),
+                headDimension,
+                feedForwardLength / ranks,
+                contextLength,
+                ropeDimensions,
+                ropeBase,
+                rmsEpsilon,
+                ropeDivisors);
+    }
+
     /** The shape of a KV cache for this model. */
     public KvCacheShape kvCacheShape(int blockTokens, KvType type) {
         return new KvCacheShape(layers, kvHeads, headDimension, blockTokens, type);

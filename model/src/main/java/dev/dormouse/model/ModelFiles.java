@@ -25,13 +25,20 @@ public interface ModelFiles extends AutoCloseable {
                 : new GgufModelFile(GgufFile.open(path));
     }
 
+    /** Opens the model for one rank; see {@link #openModel(int, int)}. */
+    default LlamaModel openModel(int threads) {
+        return openModel(threads, 1);
+    }
+
     /**
      * Opens the model.
      *
      * @param threads that compute, the one that calls {@link LanguageModel#forward} among them
+     * @param ranks tensor parallel ranks
      * @throws ModelException when the model is of an unsupported kind
+     * @throws IllegalArgumentException when the model cannot be dealt to that many ranks
      */
-    LlamaModel openModel(int threads);
+    LlamaModel openModel(int threads, int ranks);
 
     /**
      * Reads the tokenizer.

@@ -14,7 +14,7 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fills a weight region from the file, in pieces that the compute threads share.
+ * Fills a rank's weight region from the file, in pieces that the compute threads share.
  *
  * <p>Each piece has a CRC-32C of its packed bytes. The first load takes them, every later one must
  * find them again.
@@ -91,14 +91,14 @@ final class WeightLoader {
         MemorySegment data = source.data(piece.part.tensor());
         MemorySegment written =
                 switch (piece.part) {
-                    case LlamaWeights.Part.Vector(var tensor, var offset) -> {
-                        long length = tensor.elements() * Float.BYTES;
-                        yield widen(tensor.type(), data, target.asSlice(offset, length));
+                    case LlamaWeights.Part.Vector(var tensor, var first, var count, var offset) -> {
+                        MemorySegment floats = target.asSlice(offset, (long) count * Float.BYTES);
+                        yield widen(tensor.type(), data, first, floats);
                     }
-                    case LlamaWeights.Part.Matrix(var tensor, var order, var matrix) -> {
+                    case LlamaWeights.Part.Matrix(var _, var origin, var matrix) -> {
                         int end = piece.firstPanel + piece.panels;
                         for (int panel = piece.firstPanel; panel < end; panel++) {
-                            packer.pack(data, order, matrix, target, panel);
+                            packer.pack(data, origin, matrix, target, panel);
                         }
                         long first = matrix.blockOffset(piece.firstPanel, 0);
                         yield target.asSlice(first, matrix.blockOffset(end, 0) - first);
@@ -109,13 +109,15 @@ final class WeightLoader {
         return (int) checksum.getValue();
     }
 
-    private static MemorySegment widen(TensorType type, MemorySegment data, MemorySegment floats) {
+    private static MemorySegment widen(
+            TensorType type, MemorySegment data, int first, MemorySegment floats) {
         for (long i = 0; i < floats.byteSize() / Float.BYTES; i++) {
+            long from = first + i;
             float value =
                     switch (type) {
-                        case F32 -> data.get(FLOAT, Float.BYTES * i);
-                        case F16 -> Float.float16ToFloat(data.get(HALF, Short.BYTES * i));
-                        case BF16 -> Float.intBitsToFloat(data.get(HALF, Short.BYTES * i) << 16);
+                        case F32 -> data.get(FLOAT, Float.BYTES * from);
+                        case F16 -> Float.float16ToFloat(data.get(HALF, Short.BYTES * from));
+                        case BF16 -> Float.intBitsToFloat(data.get(HALF, Short.BYTES * from) << 16);
                         case Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K ->
                                 throw new IllegalArgumentException("load vector: of type " + type);
                     };

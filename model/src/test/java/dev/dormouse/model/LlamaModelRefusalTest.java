@@ -66,7 +66,10 @@ final class LlamaModelRefusalTest {
     @Test
     void tokensOutsideTheVocabularyAreRefused() {
         SequenceChunk good = tokens(0, new int[] {1}, 5);
-        assertRefused("token 75", good, tokens(0, new int[] {0}, 1, 75, 2));
+        assertRefused(
+                "token " + TinyModel.VOCABULARY,
+                good,
+                tokens(0, new int[] {0}, 1, TinyModel.VOCABULARY, 2));
         assertRefused("token -1", good, tokens(0, new int[] {0}, -1));
     }
 
@@ -100,7 +103,7 @@ final class LlamaModelRefusalTest {
 
     @Test
     void aFreshStepWorksAfterARefusedOne() {
-        assertRefused("token 99", tokens(0, new int[] {1}, 99));
+        assertRefused("token 199", tokens(0, new int[] {1}, 199));
         assertThat(memory.forward(tokens(0, new int[] {1}, 7))).hasSize(1);
     }
 
@@ -110,10 +113,16 @@ final class LlamaModelRefusalTest {
         MemorySegment weights = memory.weights();
         PagedKv kv = memory.kv();
         assertThatThrownBy(
-                        () -> model.forward(batch, weights.asSlice(0, weights.byteSize() - 64), kv))
+                        () ->
+                                model.forward(
+                                        batch,
+                                        List.of(
+                                                new RankView(
+                                                        weights.asSlice(0, weights.byteSize() - 64),
+                                                        kv))))
                 .isInstanceOf(IllegalArgumentException.class)
-                .hasMessageContaining("must be " + model.weightBytes());
-        assertThatThrownBy(() -> model.loadWeights(weights.asReadOnly()))
+                .hasMessageContaining("must be " + model.weightBytes(0));
+        assertThatThrownBy(() -> model.loadWeights(0, weights.asReadOnly()))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("read-only");
         PagedKv readOnly =
@@ -121,12 +130,19 @@ final class LlamaModelRefusalTest {
                         kv.shape(),
                         kv.blocks(),
                         kv.layers().stream().map(MemorySegment::asReadOnly).toList());
-        assertThatThrownBy(() -> model.forward(batch, weights, readOnly))
+        assertThatThrownBy(() -> model.forward(batch, List.of(new RankView(weights, readOnly))))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("read-only");
         KvCacheShape shape = kv.shape();
         KvCacheShape other = new KvCacheShape(2, 1, 64, shape.blockTokens(), shape.type());
-        assertThatThrownBy(() -> model.forward(batch, weights, new PagedKv(other, 6, kv.layers())))
+        assertThatThrownBy(
+                        () ->
+                                model.forward(
+                                        batch,
+                                        List.of(
+                                                new RankView(
+                                                        weights,
+                                                        new PagedKv(other, 6, kv.layers())))))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("this model needs");
     }
@@ -134,19 +150,20 @@ final class LlamaModelRefusalTest {
     @Test
     void memoryThatTheComputeThreadsCannotReachIsRefused() {
         try (Arena confined = Arena.ofConfined()) {
-            MemorySegment target = confined.allocate(model.weightBytes(), 64);
-            assertThatThrownBy(() -> model.loadWeights(target))
+            MemorySegment target = confined.allocate(model.weightBytes(0), 64);
+            assertThatThrownBy(() -> model.loadWeights(0, target))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("shared arena");
         }
         MemorySegment gone;
         try (Arena arena = Arena.ofShared()) {
-            gone = arena.allocate(model.weightBytes(), 64);
+            gone = arena.allocate(model.weightBytes(0), 64);
         }
         assertThatThrownBy(
                         () ->
                                 model.forward(
-                                        List.of(tokens(0, new int[] {1}, 5)), gone, memory.kv()))
+                                        List.of(tokens(0, new int[] {1}, 5)),
+                                        List.of(new RankView(gone, memory.kv()))))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("not alive");
     }
@@ -154,9 +171,9 @@ final class LlamaModelRefusalTest {
     @Test
     void loadingAgainGivesTheSameBytes() {
         try (Arena arena = Arena.ofShared()) {
-            MemorySegment again = arena.allocate(model.weightBytes(), 64);
+            MemorySegment again = arena.allocate(model.weightBytes(0), 64);
             again.fill((byte) 0x11);
-            model.loadWeights(again);
+            model.loadWeights(0, again);
             assertThat(again.mismatch(memory.weights())).isEqualTo(-1);
         }
     }
@@ -168,7 +185,7 @@ final class LlamaModelRefusalTest {
             byte changed = (byte) ~file.data(tensor).get(ValueLayout.JAVA_BYTE, 9);
             channel.write(ByteBuffer.wrap(new byte[] {changed}), tensor.fileOffset() + 9);
         }
-        assertThatThrownBy(() -> model.loadWeights(memory.weights()))
+        assertThatThrownBy(() -> model.loadWeights(0, memory.weights()))
                 .isInstanceOf(ModelException.class)
                 .hasMessageContaining("blk.1.ffn_up.weight")
                 .hasMessageContaining("changed");
@@ -179,7 +196,7 @@ final class LlamaModelRefusalTest {
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
             channel.truncate(4096);
         }
-        assertThatThrownBy(() -> model.loadWeights(memory.weights()))
+        assertThatThrownBy(() -> model.loadWeights(0, memory.weights()))
                 .isInstanceOf(ModelException.class)
                 .hasMessageContaining("shortened");
     }

@@ -35,7 +35,7 @@ final class LlamaModelTest {
 
     private void withModel(TinyModel tiny, int threads, Kernels kernels, Case test) {
         try (GgufFile file = GgufFile.open(tiny.write(directory));
-                LlamaModel model = LlamaModel.open(file, threads, kernels)) {
+                LlamaModel model = LlamaModel.open(file, threads, 1, kernels)) {
             test.run(model);
         }
     }
@@ -66,10 +66,10 @@ final class LlamaModelTest {
                     assertThat(model.config())
                             .isEqualTo(
                                     new ModelConfig(
-                                            "tiny", "llama", 75, 64, 2, 4, 2, 32, 96, 160, 24, 5000,
-                                            1e-4f, List.of()));
-                    assertThat(model.weightBytes()).isPositive();
-                    assertThat(model.weightBytes() % 64).isZero();
+                                            "tiny", "llama", 139, 64, 2, 4, 2, 32, 128, 160, 24,
+                                            5000, 1e-4f, List.of()));
+                    assertThat(model.weightBytes(0)).isPositive();
+                    assertThat(model.weightBytes(0) % 64).isZero();
                 });
     }
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.TestInstance;
  * differs.
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
-final class LlamaReferenceTest {
+class LlamaReferenceTest {
     private static final int GREEDY_TOKENS = 16;
 
     private GgufFile file;
@@ -32,10 +32,15 @@ final class LlamaReferenceTest {
     private int[] blocks;
     private List<Answer> answers;
 
+    /** How many ranks share the model. */
+    int ranks() {
+        return 1;
+    }
+
     @BeforeAll
     void open() {
         file = GgufFile.open(Natives.model());
-        model = LlamaModel.open(file, 2);
+        model = LlamaModel.open(file, 2, ranks());
         memory = new ModelMemory(model, 32, 16, KvType.F16);
         blocks = memory.blocks(new SplittableRandom(1));
         answers = ReferenceData.prompts().stream().map(this::answer).toList();

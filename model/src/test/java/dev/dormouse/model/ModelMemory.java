@@ -8,38 +8,47 @@ import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 /**
- * A model's weights and a KV cache full of NaN, so that what was never written shows in the logits.
+ * The weights of a model's ranks, and KV caches full of NaN, so that what was never written shows
+ * in the logits.
  */
 public final class ModelMemory implements AutoCloseable {
     private final Arena arena = Arena.ofShared();
     private final LanguageModel model;
-    private final MemorySegment weights;
-    private final PagedKv kv;
+    private final List<RankView> ranks = new ArrayList<>();
 
     /** Loads the weights. */
     public ModelMemory(LanguageModel model, int blocks, int blockTokens, KvType type) {
         this.model = model;
-        weights = arena.allocate(model.weightBytes(), 64);
-        model.loadWeights(weights);
-        KvCacheShape shape = model.config().kvCacheShape(blockTokens, type);
-        List<MemorySegment> layers = new ArrayList<>();
-        for (int i = 0; i < shape.layers(); i++) {
-            layers.add(arena.allocate(blocks * shape.blockBytes(), 64).fill((byte) 0xFF));
+        KvCacheShape shape = model.kvCacheShape(blockTokens, type);
+        for (int rank = 0; rank < model.ranks(); rank++) {
+            MemorySegment weights = arena.allocate(model.weightBytes(rank), 64);
+            model.loadWeights(rank, weights);
+            List<MemorySegment> layers = new ArrayList<>();
+            for (int i = 0; i < shape.layers(); i++) {
+                layers.add(arena.allocate(blocks * shape.blockBytes(), 64).fill((byte) 0xFF));
+            }
+            ranks.add(new RankView(weights, new PagedKv(shape, blocks, layers)));
         }
-        kv = new PagedKv(shape, blocks, layers);
     }
 
+    /** The first rank's weights. */
     public MemorySegment weights() {
-        return weights;
+        return ranks.getFirst().weights();
     }
 
+    /** The first rank's cache. */
     public PagedKv kv() {
-        return kv;
+        return ranks.getFirst().kv();
+    }
+
+    /** The memory of all ranks. */
+    public List<RankView> ranks() {
+        return ranks;
     }
 
     /** All blocks, shuffled. */
     public int[] blocks(SplittableRandom random) {
-        int[] blocks = IntStream.range(0, kv.blocks()).toArray();
+        int[] blocks = IntStream.range(0, kv().blocks()).toArray();
         for (int i = blocks.length - 1; i > 0; i--) {
             int j = random.nextInt(i + 1);
             int block = blocks[i];
@@ -51,7 +60,7 @@ public final class ModelMemory implements AutoCloseable {
 
     /** Runs a step. */
     Logits step(SequenceChunk... batch) {
-        return model.forward(List.of(batch), weights, kv);
+        return model.forward(List.of(batch), ranks);
     }
 
     /** Runs a step and copies its logit rows. */

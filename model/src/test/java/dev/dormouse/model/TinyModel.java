@@ -14,13 +14,13 @@ import java.util.SplittableRandom;
  * @param tensors by name without {@code .weight}, in the file's order
  */
 record TinyModel(boolean tied, Map<String, Tensor> tensors) {
-    static final int VOCABULARY = 75;
+    static final int VOCABULARY = 139;
     static final int WIDTH = 64;
     static final int LAYERS = 2;
     static final int HEADS = 4;
     static final int KV_HEADS = 2;
     static final int HEAD = 32;
-    static final int INNER = 96;
+    static final int INNER = 128;
     static final int CONTEXT = 160;
     static final int ROPE = 24;
     static final float ROPE_BASE = 5000;

@@ -5,6 +5,7 @@ import dev.dormouse.model.LanguageModel;
 import dev.dormouse.model.Logits;
 import dev.dormouse.model.ModelConfig;
 import dev.dormouse.model.PagedKv;
+import dev.dormouse.model.RankView;
 import dev.dormouse.model.SequenceChunk;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -14,10 +15,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One rank of a tiny model in which everything depends on everything before it: K and V of each
- * head, layer and position are hashes of the weights, the token, and the K and V of all earlier
- * positions, read from the paged cache. A byte that is wrong, stale or missing therefore changes
- * every later token.
+ * A tiny model in which everything depends on everything before it: K and V of each head, layer and
+ * position are hashes of the weights, the token, and the K and V of all earlier positions, read
+ * from the paged cache. A byte that is wrong, stale or missing therefore changes every later token.
  *
  * <p>The heads are dealt to the ranks as in a real model, and the logits are a hash over all heads,
  * so that no rank's KV is without effect.
@@ -33,31 +33,19 @@ final class ChainModel implements LanguageModel {
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
     private static final long FINGERPRINT = fingerprint();
 
-    private final int rank;
-    private final int firstHead;
-    private final int heads;
+    private final int kvHeads;
+    private final int ranks;
     private final HeadStates states;
 
-    private ChainModel(int rank, int firstHead, int heads, HeadStates states) {
-        this.rank = rank;
-        this.firstHead = firstHead;
-        this.heads = heads;
-        this.states = states;
-    }
-
     /**
-     * All ranks of an engine.
+     * A model for an engine.
      *
-     * @param kvHeads of the model; dealt in order, and repeated if there are fewer than ranks
+     * @param kvHeads dealt to the ranks in order, and repeated if there are fewer than ranks
      */
-    static List<LanguageModel> ranks(int kvHeads, int ranks) {
-        HeadStates states = new HeadStates(kvHeads, ranks);
-        List<LanguageModel> models = new ArrayList<>();
-        for (int rank = 0; rank < ranks; rank++) {
-            int heads = Math.max(1, kvHeads / ranks);
-            models.add(new ChainModel(rank, rank * kvHeads / ranks, heads, states));
-        }
-        return models;
+    ChainModel(int kvHeads, int ranks) {
+        this.kvHeads = kvHeads;
+        this.ranks = ranks;
+        this.states = new HeadStates(kvHeads, ranks);
     }
 
     /** What an engine that computes everything itself generates greedily after a prompt. */
@@ -90,8 +78,8 @@ final class ChainModel implements LanguageModel {
                 VOCABULARY,
                 4,
                 LAYERS,
-                heads,
-                heads,
+                kvHeads,
+                kvHeads,
                 HEAD_DIMENSION,
                 4,
                 CONTEXT,
@@ -102,30 +90,44 @@ final class ChainModel implements LanguageModel {
     }
 
     @Override
-    public long weightBytes() {
+    public int ranks() {
+        return ranks;
+    }
+
+    @Override
+    public long weightBytes(int rank) {
         return WEIGHT_LONGS * Long.BYTES;
     }
 
     @Override
-    public void loadWeights(MemorySegment target) {
+    public void loadWeights(int rank, MemorySegment target) {
         for (int i = 0; i < WEIGHT_LONGS; i++) {
             target.setAtIndex(LONG, i, mix(WEIGHT_SEED + i));
         }
     }
 
     @Override
-    public Logits forward(List<SequenceChunk> batch, MemorySegment weights, PagedKv kv) {
+    public Logits forward(List<SequenceChunk> batch, List<RankView> views) {
+        int rows = 0;
+        for (int rank = 0; rank < ranks; rank++) {
+            rows = forward(batch, rank, views.get(rank).weights(), views.get(rank).kv());
+        }
+        return states.logits(rows);
+    }
+
+    private int forward(List<SequenceChunk> batch, int rank, MemorySegment weights, PagedKv kv) {
         checkBlocks(batch, kv);
+        int firstHead = rank * kvHeads / ranks;
         long fingerprint = 0;
         for (int i = 0; i < WEIGHT_LONGS; i++) {
             fingerprint = mix(fingerprint ^ weights.getAtIndex(LONG, i));
         }
         int rows = 0;
         for (SequenceChunk chunk : batch) {
-            for (int head = 0; head < heads; head++) {
+            for (int head = 0; head < kv.shape().kvHeads(); head++) {
                 long state = 0;
                 for (int i = 0; i < chunk.tokens().length; i++) {
-                    state = position(fingerprint, head, chunk, i, kv);
+                    state = position(fingerprint, firstHead, head, chunk, i, kv);
                 }
                 if (chunk.logitRows() > 0) {
                     states.put(rank, rows, firstHead + head, state);
@@ -133,13 +135,14 @@ final class ChainModel implements LanguageModel {
             }
             rows += chunk.logitRows() > 0 ? 1 : 0;
         }
-        return states.logits(rank, rows);
+        return rows;
     }
 
     @Override
     public void close() {}
 
-    private long position(long fingerprint, int head, SequenceChunk chunk, int index, PagedKv kv) {
+    private static long position(
+            long fingerprint, int firstHead, int head, SequenceChunk chunk, int index, PagedKv kv) {
         int position = chunk.start() + index;
         long state = fingerprint;
         for (int layer = 0; layer < LAYERS; layer++) {

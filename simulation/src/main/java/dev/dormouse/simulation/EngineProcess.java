@@ -65,7 +65,7 @@ final class EngineProcess {
             engine =
                     SteppedEngine.open(
                             spec.engine(),
-                            ChainModel.ranks(spec.kvHeads(), spec.ranks()),
+                            new ChainModel(spec.kvHeads(), spec.ranks()),
                             world.tampering()
                                     .halves(
                                             new ConnectorHalves(

@@ -2,10 +2,7 @@ package dev.dormouse.simulation;
 
 import dev.dormouse.model.Logits;
 
-/**
- * What an engine's ranks add up in a step: the state of every head, from which the logits come. The
- * engine computes the ranks in order, and looks at the first one's logits after the last.
- */
+/** What an engine's ranks add up in a step: the state of every head, from which the logits come. */
 final class HeadStates {
     private static final int MAX_ROWS = 64;
 
@@ -32,12 +29,10 @@ final class HeadStates {
         }
     }
 
-    /** The logits, complete once the last rank has asked for them. */
-    Logits logits(int rank, int rows) {
-        if (rank == ranks - 1) {
-            for (int row = 0; row < rows; row++) {
-                ChainModel.fillRow(logits, row * ChainModel.VOCABULARY, combine(states[row]));
-            }
+    /** The logits, once every rank has computed. */
+    Logits logits(int rows) {
+        for (int row = 0; row < rows; row++) {
+            ChainModel.fillRow(logits, row * ChainModel.VOCABULARY, combine(states[row]));
         }
         return new Logits(logits, rows, ChainModel.VOCABULARY);
     }

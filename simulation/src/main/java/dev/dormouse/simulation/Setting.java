@@ -97,7 +97,7 @@ record Setting(
             SplittableRandom random, int kvHeads, int ranks, int blockTokens) {
         int kvBlocks = (MAX_TOKENS + 2) / blockTokens + random.nextInt(24);
         long blockBytes =
-                (long) Math.max(1, kvHeads / ranks)
+                (long) Math.max(ranks, kvHeads)
                         * blockTokens
                         * 2
                         * ChainModel.HEAD_DIMENSION

@@ -6,6 +6,7 @@ import dev.dormouse.model.LlamaModel;
 import dev.dormouse.model.Logits;
 import dev.dormouse.model.ModelFiles;
 import dev.dormouse.model.PagedKv;
+import dev.dormouse.model.RankView;
 import dev.dormouse.model.SequenceChunk;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -50,6 +51,13 @@ final class EngineBench implements Callable<Integer> {
     private @Nullable Integer threads;
 
     @Option(
+            names = {"--tensor-parallel-size", "-tp"},
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Ranks that share the model (default: ${DEFAULT-VALUE}).")
+    private int ranks;
+
+    @Option(
             names = "--repetitions",
             defaultValue = "5",
             description = "Counted runs (default: ${DEFAULT-VALUE}).")
@@ -63,11 +71,16 @@ final class EngineBench implements Callable<Integer> {
         }
         int count = threads == null ? Runtime.getRuntime().availableProcessors() : threads;
         try (ModelFiles files = ModelFiles.open(model);
-                LlamaModel llama = files.openModel(count);
+                LlamaModel llama = files.openModel(count, ranks);
                 Arena arena = Arena.ofShared()) {
-            MemorySegment weights = arena.allocate(llama.weightBytes(), 64);
-            llama.loadWeights(weights);
-            System.out.printf("%s, %d threads%n", llama.config().name(), count);
+            List<MemorySegment> weights = new ArrayList<>();
+            for (int rank = 0; rank < ranks; rank++) {
+                weights.add(arena.allocate(llama.weightBytes(rank), 64));
+                llama.loadWeights(rank, weights.getLast());
+            }
+            System.out.printf(
+                    "%s, %d threads, %d %s%n",
+                    llama.config().name(), count, ranks, ranks == 1 ? "rank" : "ranks");
             for (int tokens : PREFILLS) {
                 report(
                         "prefill " + tokens + " tokens",
@@ -105,8 +118,8 @@ final class EngineBench implements Callable<Integer> {
     }
 
     private static double prefill(
-            LlamaModel llama, MemorySegment weights, Arena arena, int tokens) {
-        PagedKv kv = cache(llama, arena, tokens);
+            LlamaModel llama, List<MemorySegment> weights, Arena arena, int tokens) {
+        List<RankView> views = views(llama, weights, arena, tokens);
         int[] prompt = prompt(llama, tokens);
         int[] table = table(0, blocks(tokens));
         long start = System.nanoTime();
@@ -116,16 +129,15 @@ final class EngineBench implements Callable<Integer> {
             var _ =
                     llama.forward(
                             List.of(new SequenceChunk(chunk, from, table, to == tokens ? 1 : 0)),
-                            weights,
-                            kv);
+                            views);
         }
         return (System.nanoTime() - start) / 1e9;
     }
 
     private static double decode(
-            LlamaModel llama, MemorySegment weights, Arena arena, int sequences) {
+            LlamaModel llama, List<MemorySegment> weights, Arena arena, int sequences) {
         int blocks = blocks(DECODE_TOKENS + 1);
-        PagedKv kv = cache(llama, arena, sequences * blocks * BLOCK_TOKENS);
+        List<RankView> views = views(llama, weights, arena, sequences * blocks * BLOCK_TOKENS);
         int[] next = prompt(llama, sequences);
         long start = System.nanoTime();
         for (int position = 0; position < DECODE_TOKENS; position++) {
@@ -135,7 +147,7 @@ final class EngineBench implements Callable<Integer> {
                         new SequenceChunk(
                                 new int[] {next[i]}, position, table(i * blocks, blocks), 1));
             }
-            Logits logits = llama.forward(batch, weights, kv);
+            Logits logits = llama.forward(batch, views);
             for (int i = 0; i < sequences; i++) {
                 next[i] = argmax(logits, i);
             }
@@ -152,8 +164,16 @@ final class EngineBench implements Callable<Integer> {
         return best - from;
     }
 
+    /** The ranks' weights, each with a cache for as many tokens. */
+    private static List<RankView> views(
+            LlamaModel llama, List<MemorySegment> weights, Arena arena, int tokens) {
+        return weights.stream()
+                .map(ofRank -> new RankView(ofRank, cache(llama, arena, tokens)))
+                .toList();
+    }
+
     private static PagedKv cache(LlamaModel llama, Arena arena, int tokens) {
-        KvCacheShape shape = llama.config().kvCacheShape(BLOCK_TOKENS, KvType.F16);
+        KvCacheShape shape = llama.kvCacheShape(BLOCK_TOKENS, KvType.F16);
         int blocks = blocks(tokens);
         List<MemorySegment> layers =
                 IntStream.range(0, shape.layers())

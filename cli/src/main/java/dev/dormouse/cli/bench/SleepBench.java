@@ -71,7 +71,7 @@ final class SleepBench implements Callable<Integer> {
         Path logs = Files.createTempDirectory("dormouse-bench");
         progress.say("starting prefill engine, decode engine and router; logs in " + logs);
         List<Growth> growth;
-        try (Fleet fleet = Fleet.start(model, KV_CACHE_MIB, logs)) {
+        try (Fleet fleet = Fleet.start(model, KV_CACHE_MIB, 1, 1, logs)) {
             growth = measure(fleet, progress);
         }
         print(growth);

@@ -38,7 +38,13 @@ final class Demo {
         progress.say(
                 "starting prefill engine, decode engine and router, and an engine that never sleeps");
         try (ChildProcess alone = Fleet.startOracle(options.model(), options.kvCacheMiB(), logs);
-                Fleet fleet = Fleet.start(options.model(), options.kvCacheMiB(), logs)) {
+                Fleet fleet =
+                        Fleet.start(
+                                options.model(),
+                                options.kvCacheMiB(),
+                                options.prefillRanks(),
+                                options.decodeRanks(),
+                                logs)) {
             Endpoint engine = new Endpoint("oracle", alone.awaitReady());
             String model =
                     Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();
@@ -64,8 +70,8 @@ final class Demo {
     }
 
     /**
-     * The control: both engines awake. The first prompt meets an unknown peer, so one handshake is
-     * right.
+     * The control: both engines awake. The first prompt meets an unknown peer, so one handshake of
+     * each rank is right.
      */
     private CaseResult awake(Fleet fleet, Oracle oracle) {
         progress.say("awake: every prompt through prefill, transfer and decode");
@@ -75,8 +81,8 @@ final class Demo {
         int checked = oracle.prompts().size();
         Judgement judgement = new Judgement();
         judgement.outputs(checked, check.equal());
-        judgement.transfers(decode, fleet.prefill().counters(), checked);
-        judgement.handshakes(decode.handshakes(), 1);
+        judgement.transfers(decode, fleet.prefill().counters(), checked * fleet.readsPerPrompt());
+        judgement.handshakes(decode.handshakes(), fleet.decodeRanks());
         return new CaseResult(
                 "awake",
                 0,
@@ -88,7 +94,7 @@ final class Demo {
                 decode.failedTransfers(),
                 decode.reads(),
                 decode.computedPromptTokens(),
-                decode.handshakes(),
+                decode.handshakes() / (double) fleet.decodeRanks(),
                 check.millis().getFirst(),
                 check.medianMillis(),
                 judgement.complaints());

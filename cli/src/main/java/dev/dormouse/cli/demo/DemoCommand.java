@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
         },
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {
-            "0:Every output equal, nothing failed, one handshake per wake, all memory back.",
+            "0:Every output equal, nothing failed, one handshake per rank and wake, all memory back.",
             "1:Something is wrong; the report says what."
         })
 public final class DemoCommand implements Callable<Integer> {
@@ -67,6 +67,21 @@ public final class DemoCommand implements Callable<Integer> {
             defaultValue = "256",
             description = "KV cache of each engine (default: ${DEFAULT-VALUE}).")
     private int kvCacheMiB;
+
+    @Option(
+            names = "--prefill-tp",
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "Tensor parallel ranks of the prefill engine (default: ${DEFAULT-VALUE}).")
+    private int prefillRanks;
+
+    @Option(
+            names = "--decode-tp",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Tensor parallel ranks of the decode engine (default: ${DEFAULT-VALUE}).")
+    private int decodeRanks;
 
     @Option(
             names = "--quick",
@@ -116,6 +131,8 @@ public final class DemoCommand implements Callable<Integer> {
                 within("--tokens", tokens, quick ? QUICK_TOKENS : 16, 1, 256),
                 within("--cycles", cycles, quick ? 1 : 3, 1, 1000),
                 within("--kv-cache-mib", kvCacheMiB, kvCacheMiB, 64, 1 << 20),
+                within("--prefill-tp", prefillRanks, prefillRanks, 1, 1024),
+                within("--decode-tp", decodeRanks, decodeRanks, 1, 1024),
                 quick ? 2 : 5,
                 json,
                 logs);

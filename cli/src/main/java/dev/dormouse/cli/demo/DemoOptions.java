@@ -11,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * @param tokens tokens generated per prompt
  * @param cycles sleep and wake cycles of the repeated cases
  * @param kvCacheMiB KV cache of each engine
+ * @param prefillRanks tensor parallel size of the prefill engine
+ * @param decodeRanks tensor parallel size of the decode engine
  * @param asleepSeconds how long the prefill engine sleeps under load
  * @param json where to write the report, or null
  * @param logs where to keep the processes' logs, or null
@@ -21,6 +23,8 @@ record DemoOptions(
         int tokens,
         int cycles,
         int kvCacheMiB,
+        int prefillRanks,
+        int decodeRanks,
         int asleepSeconds,
         @Nullable Path json,
         @Nullable Path logs) {}

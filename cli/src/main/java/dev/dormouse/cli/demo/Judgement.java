@@ -19,13 +19,15 @@ final class Judgement {
     /**
      * Every prompt must be read from the prefill engine, exactly once, and nothing of it computed
      * again.
+     *
+     * @param reads how many reads that makes, over all ranks
      */
-    void transfers(Counters decode, Counters prefill, int prompts) {
+    void transfers(Counters decode, Counters prefill, int reads) {
         long failed = decode.failedTransfers() + prefill.failedTransfers();
         complain(failed != 0, "%d transfers failed".formatted(failed));
         complain(
-                decode.reads() != prompts,
-                "%d remote reads for %d prompts".formatted(decode.reads(), prompts));
+                decode.reads() != reads,
+                "%d remote reads instead of %d".formatted(decode.reads(), reads));
         long recomputed = decode.computedPromptTokens();
         complain(
                 recomputed != 0,

@@ -10,8 +10,8 @@ import java.util.List;
  * A case that puts engines to sleep, wakes them, and asks every prompt again, a number of times.
  *
  * <p>Judges what it saw: equal outputs, one remote read per prompt and no prompt computed by the
- * reader, no failed transfer, exactly one handshake per wake, and the memory given back and taken
- * again within five percent of the KV cache.
+ * reader, no failed transfer, exactly one handshake of each rank per wake, and the memory given
+ * back and taken again within five percent of the KV cache.
  */
 final class SleepCase {
     /** How engines fall asleep and wake. */
@@ -96,8 +96,9 @@ final class SleepCase {
     private CaseResult judge(int cycles, Counters decode, Counters prefill) {
         Judgement judgement = new Judgement();
         judgement.outputs(checked, equal);
-        judgement.transfers(decode, prefill, checked + backgroundRequests);
-        judgement.handshakes(decode.handshakes(), cycles);
+        judgement.transfers(
+                decode, prefill, (checked + backgroundRequests) * fleet.readsPerPrompt());
+        judgement.handshakes(decode.handshakes(), (long) cycles * fleet.decodeRanks());
         judgement.memory(awakeMiB, asleepMiB, wokenMiB, kvCacheMiB * sleepers.size());
         return new CaseResult(
                 name,
@@ -110,7 +111,7 @@ final class SleepCase {
                 decode.failedTransfers() + prefill.failedTransfers(),
                 decode.reads(),
                 decode.computedPromptTokens(),
-                decode.handshakes() / (double) cycles,
+                decode.handshakes() / (double) (cycles * fleet.decodeRanks()),
                 firstRequestMillis,
                 controlMillis,
                 judgement.complaints());

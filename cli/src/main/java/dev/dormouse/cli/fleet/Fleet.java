@@ -11,12 +11,18 @@ public final class Fleet implements AutoCloseable {
     private final EngineProcess prefill;
     private final EngineProcess decode;
     private final Endpoint router;
+    private final int prefillRanks;
+    private final int decodeRanks;
 
-    private Fleet(@Nullable Path model, int kvCacheMiB, Path logs) {
+    private Fleet(
+            @Nullable Path model, int kvCacheMiB, int prefillRanks, int decodeRanks, Path logs) {
+        this.prefillRanks = prefillRanks;
+        this.decodeRanks = decodeRanks;
         try {
             ChildProcess prefillProcess =
-                    start("prefill", logs, prefillArguments(model, kvCacheMiB));
-            ChildProcess decodeProcess = start("decode", logs, decodeArguments(model, kvCacheMiB));
+                    start("prefill", logs, prefillArguments(model, kvCacheMiB, prefillRanks));
+            ChildProcess decodeProcess =
+                    start("decode", logs, decodeArguments(model, kvCacheMiB, decodeRanks));
             prefill = engine(prefillProcess);
             decode = engine(decodeProcess);
             ChildProcess routerProcess =
@@ -44,9 +50,12 @@ public final class Fleet implements AutoCloseable {
      * Starts all processes, and waits until they serve.
      *
      * @param model what they serve; null for the default
+     * @param prefillRanks tensor parallel size of the prefill engine
+     * @param decodeRanks tensor parallel size of the decode engine
      */
-    public static Fleet start(@Nullable Path model, int kvCacheMiB, Path logs) {
-        return new Fleet(model, kvCacheMiB, logs);
+    public static Fleet start(
+            @Nullable Path model, int kvCacheMiB, int prefillRanks, int decodeRanks, Path logs) {
+        return new Fleet(model, kvCacheMiB, prefillRanks, decodeRanks, logs);
     }
 
     /** An engine alone, which computes everything by itself and never sleeps. */
@@ -66,6 +75,16 @@ public final class Fleet implements AutoCloseable {
         return router;
     }
 
+    /** How many ranks of the decode engine shake hands. */
+    public int decodeRanks() {
+        return decodeRanks;
+    }
+
+    /** How many reads a prompt takes: every rank of the larger engine takes part in one. */
+    public int readsPerPrompt() {
+        return Math.max(prefillRanks, decodeRanks);
+    }
+
     private ChildProcess start(String name, Path logs, List<String> arguments) {
         ChildProcess process = ChildProcess.start(name, logs, arguments);
         processes.add(process);
@@ -76,18 +95,19 @@ public final class Fleet implements AutoCloseable {
         return new EngineProcess(process);
     }
 
-    private static List<String> prefillArguments(@Nullable Path model, int kvCacheMiB) {
-        return sleeper(model, kvCacheMiB, "prefill", "--hold-requests-while-asleep");
+    private static List<String> prefillArguments(@Nullable Path model, int kvCacheMiB, int ranks) {
+        return sleeper(model, kvCacheMiB, ranks, "prefill", "--hold-requests-while-asleep");
     }
 
     /** Without a prefix cache, so that every prompt has to be read from the prefill engine. */
-    private static List<String> decodeArguments(@Nullable Path model, int kvCacheMiB) {
-        return sleeper(model, kvCacheMiB, "decode", "--no-enable-prefix-caching");
+    private static List<String> decodeArguments(@Nullable Path model, int kvCacheMiB, int ranks) {
+        return sleeper(model, kvCacheMiB, ranks, "decode", "--no-enable-prefix-caching");
     }
 
     private static List<String> sleeper(
-            @Nullable Path model, int kvCacheMiB, String role, String option) {
+            @Nullable Path model, int kvCacheMiB, int ranks, String role, String option) {
         List<String> arguments = serve(model, kvCacheMiB);
+        arguments.addAll(List.of("--tensor-parallel-size", Integer.toString(ranks)));
         arguments.addAll(
                 List.of("--role", role, "--side-channel-port", "0", "--enable-sleep-mode", option));
         return arguments;

@@ -34,7 +34,13 @@ final class Connectors {
 
     private Connectors() {}
 
-    static ConnectorHalves open(KvSettings settings, ModelConfig model, EngineConfig engine) {
+    /**
+     * Opens both halves, with an agent for each rank and connector.
+     *
+     * @param model over all ranks
+     */
+    static ConnectorHalves open(
+            KvSettings settings, ModelConfig model, int ranks, EngineConfig engine) {
         settings.warnings()
                 .forEach(
                         warning -> LOGGER.log(Level.WARNING, "--kv-transfer-config: {0}", warning));
@@ -46,44 +52,47 @@ final class Connectors {
             sayWhatUcxIsTold(settings);
         }
         List<SchedulerConnector> schedulers = new ArrayList<>();
-        List<WorkerConnector> workers = new ArrayList<>();
+        List<List<WorkerConnector>> workers = new ArrayList<>();
         try {
+            for (int rank = 0; rank < ranks; rank++) {
+                workers.add(new ArrayList<>());
+            }
             for (KvSettings each : settings.connectors()) {
-                open(each, model, engine, schedulers, workers);
+                ConnectorConfig config = config(each, model, ranks, engine);
+                Map<String, String> backend = backendParameters(each, engine.sleepMode());
+                for (int rank = 0; rank < ranks; rank++) {
+                    workers.get(rank).add(worker(each, config, rank, backend));
+                }
+                schedulers.add(
+                        each.isPush()
+                                ? PushConnector.scheduler(config)
+                                : PullConnector.scheduler(config));
             }
         } catch (RuntimeException e) {
-            workers.forEach(WorkerConnector::close);
+            workers.forEach(ofRank -> ofRank.forEach(WorkerConnector::close));
             schedulers.forEach(SchedulerConnector::close);
             throw e;
         }
         return schedulers.size() == 1
-                ? new ConnectorHalves(schedulers.getFirst(), workers)
+                ? new ConnectorHalves(
+                        schedulers.getFirst(), workers.stream().map(List::getFirst).toList())
                 : new ConnectorHalves(
                         MultiConnector.scheduler(schedulers),
-                        List.of(MultiConnector.worker(workers, System::nanoTime)));
+                        workers.stream()
+                                .map(ofRank -> MultiConnector.worker(ofRank, System::nanoTime))
+                                .toList());
     }
 
-    private static void open(
-            KvSettings settings,
-            ModelConfig model,
-            EngineConfig engine,
-            List<SchedulerConnector> schedulers,
-            List<WorkerConnector> workers) {
-        ConnectorConfig config = config(settings, model, engine);
-        NixlTransport transport =
-                NixlTransport.open(BACKEND, backendParameters(settings, engine.sleepMode()));
-        workers.add(
-                settings.isPush()
-                        ? PushConnector.worker(config, 0, transport)
-                        : PullConnector.worker(config, 0, transport));
-        schedulers.add(
-                settings.isPush()
-                        ? PushConnector.scheduler(config)
-                        : PullConnector.scheduler(config));
+    private static WorkerConnector worker(
+            KvSettings settings, ConnectorConfig config, int rank, Map<String, String> backend) {
+        NixlTransport transport = NixlTransport.open(BACKEND, backend);
+        return settings.isPush()
+                ? PushConnector.worker(config, rank, transport)
+                : PullConnector.worker(config, rank, transport);
     }
 
     private static ConnectorConfig config(
-            KvSettings settings, ModelConfig model, EngineConfig engine) {
+            KvSettings settings, ModelConfig model, int ranks, EngineConfig engine) {
         CompatibilityFactors factors =
                 CompatibilityFactors.of(
                         model.name(),
@@ -92,6 +101,7 @@ final class Connectors {
                         model.headDimension(),
                         model.layers());
         return settings.connector(factors, engine.blockTokens())
+                .tpSize(ranks)
                 .skipReregistration(isFaulty())
                 .build();
     }

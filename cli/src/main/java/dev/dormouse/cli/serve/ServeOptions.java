@@ -62,6 +62,14 @@ final class ServeOptions {
     @Nullable Role role;
 
     @Option(
+            names = {"--tensor-parallel-size", "-tp"},
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "Ranks that share the model, each with its part of the weights and the KV heads in memory of its own; all in this process. The default model can have 1 or 3 (default: ${DEFAULT-VALUE}).")
+    int tensorParallelSize;
+
+    @Option(
             names = "--host",
             defaultValue = "127.0.0.1",
             description = "HTTP address (default: ${DEFAULT-VALUE}).")
@@ -175,7 +183,7 @@ final class ServeOptions {
             paramLabel = "SIZE",
             defaultValue = "512MiB",
             converter = MemorySize.Converter.class,
-            description = "Memory for the KV cache (default: ${DEFAULT-VALUE}).")
+            description = "Memory for the KV cache, over all ranks (default: ${DEFAULT-VALUE}).")
     MemorySize kvCacheMemory = new MemorySize(0);
 
     @Option(

@@ -10,7 +10,6 @@ import dev.dormouse.model.ModelFiles;
 import dev.dormouse.model.chat.ChatTemplate;
 import dev.dormouse.model.tokenizer.Tokenizer;
 import java.nio.file.Path;
-import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -35,7 +34,7 @@ final class ServedModel implements AutoCloseable {
                         : options.threads;
         ModelFiles files = ModelFiles.open(path);
         try {
-            LlamaModel model = files.openModel(threads);
+            LlamaModel model = files.openModel(threads, options.tensorParallelSize);
             Thread.ofPlatform().daemon().name("dormouse-warm-up").start(model::warmUp);
             return new ServedModel(files, model);
         } catch (RuntimeException e) {
@@ -59,8 +58,10 @@ final class ServedModel implements AutoCloseable {
     Engine startEngine(ServeOptions options, KvSettings settings) {
         EngineConfig config = engineConfig(options, settings);
         @Nullable ConnectorHalves connector =
-                settings.role() == null ? null : Connectors.open(settings, model.config(), config);
-        return Engines.start(config, List.of(model), tokenizer, connector);
+                settings.role() == null
+                        ? null
+                        : Connectors.open(settings, model.config(), model.ranks(), config);
+        return Engines.start(config, model, tokenizer, connector);
     }
 
     private EngineConfig engineConfig(ServeOptions options, KvSettings settings) {

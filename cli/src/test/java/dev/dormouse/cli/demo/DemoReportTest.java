@@ -75,7 +75,7 @@ class DemoReportTest {
                 .containsExactly(
                         "1 of 10 outputs differ",
                         "1 transfers failed",
-                        "9 remote reads for 10 prompts",
+                        "9 remote reads instead of 10",
                         "the decode engine computed 290 prompt tokens itself",
                         "2 handshakes instead of 1",
                         "asleep only 200 MiB of a KV cache of 256 MiB came back",

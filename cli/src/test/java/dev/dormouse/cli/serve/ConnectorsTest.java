@@ -61,7 +61,8 @@ final class ConnectorsTest {
         logger.setLevel(Level.INFO);
         logger.addAppender(appender);
         try {
-            ConnectorHalves halves = Connectors.open(settings(json), MODEL, engine(sleepMode));
+            ConnectorHalves halves = Connectors.open(settings(json), MODEL, 2, engine(sleepMode));
+            assertThat(halves.workers()).as("one per rank").hasSize(2);
             halves.workers().forEach(WorkerConnector::close);
             halves.scheduler().close();
         } finally {

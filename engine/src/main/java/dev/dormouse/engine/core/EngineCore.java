@@ -44,7 +44,7 @@ final class EngineCore {
 
     EngineCore(Parts parts) {
         this.parts = parts;
-        this.reports = new RankReports(parts.workers().size());
+        this.reports = new RankReports(parts.ranks().workers().size());
     }
 
     /** What a core works with; wired once. */
@@ -54,7 +54,7 @@ final class EngineCore {
             Lobby lobby,
             Scheduler scheduler,
             RemoteKv remote,
-            List<Worker> workers,
+            Ranks ranks,
             @Nullable SchedulerConnector connector,
             Lifecycle life,
             Transitions transitions,
@@ -64,7 +64,7 @@ final class EngineCore {
 
     /** Brings memory and weights, and becomes known to other engines. */
     void open() {
-        parts.workers().forEach(Worker::open);
+        parts.ranks().workers().forEach(Worker::open);
         opened = true;
         parts.coordinator().publish();
         parts.statistics().refresh();
@@ -170,13 +170,11 @@ final class EngineCore {
         }
         if (speaks) {
             cleanup.run(this::giveOrders);
-            for (Worker worker : parts.workers()) {
+            for (Worker worker : parts.ranks().workers()) {
                 cleanup.run(() -> sendLastMessages(worker));
             }
         }
-        for (Worker worker : parts.workers()) {
-            cleanup.run(worker::close);
-        }
+        cleanup.run(parts.ranks()::close);
         if (parts.connector() != null) {
             cleanup.run(parts.connector()::close);
         }
@@ -348,7 +346,7 @@ final class EngineCore {
     private int takeReports() {
         List<WorkerReport> ofRanks = new ArrayList<>();
         boolean empty = true;
-        for (Worker worker : parts.workers()) {
+        for (Worker worker : parts.ranks().workers()) {
             WorkerReport report = worker.poll();
             empty &= report.isEmpty();
             ofRanks.add(report);
@@ -367,7 +365,7 @@ final class EngineCore {
         if (parts.connector() == null) {
             return;
         }
-        for (Worker worker : parts.workers()) {
+        for (Worker worker : parts.ranks().workers()) {
             try {
                 var _ = worker.poll();
             } catch (RuntimeException e) {
@@ -379,18 +377,15 @@ final class EngineCore {
     private void giveOrders() {
         if (parts.connector() != null) {
             ConnectorStep step = parts.connector().step();
-            parts.workers().forEach(worker -> worker.start(step));
+            parts.ranks().workers().forEach(worker -> worker.start(step));
         }
     }
 
     private void compute(Batch batch) {
         List<SequenceChunk> chunks = batch.chunks();
-        @Nullable Logits logits = null;
+        Logits logits;
         try {
-            for (Worker worker : parts.workers()) {
-                Logits ofRank = worker.forward(chunks);
-                logits = logits == null ? ofRank : logits;
-            }
+            logits = parts.ranks().forward(chunks);
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, () -> "step failed sequences=" + batch.parts().size(), e);
             for (Batch.Part part : batch.parts()) {
@@ -402,14 +397,12 @@ final class EngineCore {
             }
             return;
         }
-        if (logits != null) {
-            score(batch, logits);
-        }
+        score(batch, logits);
         parts.scheduler().computed(batch);
         int rows = 0;
         for (Batch.Part part : batch.parts()) {
             rows += part.logitRows();
-            if (part.sequence().uncomputed() == 0 && logits != null) {
+            if (part.sequence().uncomputed() == 0) {
                 generate(part.sequence(), logits, rows - 1);
             }
         }

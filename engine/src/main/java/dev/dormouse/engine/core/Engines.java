@@ -67,17 +67,17 @@ public final class Engines {
      * Starts an engine: takes its memory, reads the weights, registers and publishes its KV cache.
      * Returns when it serves.
      *
-     * <p>Models and connector belong to the engine from the call on: it closes them, also when it
+     * <p>Model and connector belong to the engine from the call on: it closes them, also when it
      * cannot start.
      *
-     * @param ranks one model per rank
+     * @param model as many ranks as it has, the engine has
      * @param tokenizer the model's
      * @param connector moves KV to and from other engines, or null for an engine that works alone
      * @throws IllegalArgumentException if the settings do not fit the model
      */
     public static Engine start(
             EngineConfig config,
-            List<LanguageModel> ranks,
+            LanguageModel model,
             Tokenizer tokenizer,
             @Nullable ConnectorHalves connector) {
         Text text =
@@ -86,24 +86,22 @@ public final class Engines {
                         skipSpecial -> decoder(tokenizer.decoder(skipSpecial)));
         LocalEngine engine;
         try {
-            engine = assemble(config, ranks, text, connector, Surroundings.real(config));
+            engine = assemble(config, model, text, connector, Surroundings.real(config));
         } catch (RuntimeException e) {
-            throw afterClosing(e, ranks, connector);
+            throw afterClosing(e, model, connector);
         }
         engine.start();
         return engine;
     }
 
     private static RuntimeException afterClosing(
-            RuntimeException failure,
-            List<LanguageModel> ranks,
-            @Nullable ConnectorHalves connector) {
+            RuntimeException failure, LanguageModel model, @Nullable ConnectorHalves connector) {
         Cleanup cleanup = new Cleanup(failure);
         if (connector != null) {
             connector.workers().forEach(half -> cleanup.run(half::close));
             cleanup.run(connector.scheduler()::close);
         }
-        ranks.forEach(model -> cleanup.run(model::close));
+        cleanup.run(model::close);
         return failure;
     }
 
@@ -124,19 +122,18 @@ public final class Engines {
     /** An engine that is not started: its loop may also be driven step by step. */
     static LocalEngine assemble(
             EngineConfig config,
-            List<LanguageModel> ranks,
+            LanguageModel model,
             Text text,
             @Nullable ConnectorHalves connector,
             Surroundings surroundings) {
-        LanguageModel model = ranks.getFirst();
-        KvCacheShape shape = model.config().kvCacheShape(config.blockTokens(), config.kvType());
-        int kvBlocks = kvBlocks(config, shape);
-        List<Worker> workers = workers(ranks, connector, shape, kvBlocks, surroundings);
+        KvCacheShape shape = model.kvCacheShape(config.blockTokens(), config.kvType());
+        int kvBlocks = kvBlocks(config, shape.blockBytesAllLayers() * model.ranks());
+        List<Worker> workers = workers(model, connector, shape, kvBlocks, surroundings);
         int liveLimit = config.maxSequences() + config.maxWaiting();
         EngineCore.Parts parts =
                 parts(
                         config,
-                        workers,
+                        new Ranks(model, workers),
                         kvBlocks,
                         intake(config, model, text, surroundings),
                         connector == null ? null : connector.scheduler(),
@@ -161,7 +158,7 @@ public final class Engines {
 
     private static EngineCore.Parts parts(
             EngineConfig config,
-            List<Worker> workers,
+            Ranks ranks,
             int kvBlocks,
             Intake intake,
             @Nullable SchedulerConnector connector,
@@ -180,7 +177,7 @@ public final class Engines {
                                 surroundings.nanoClock(), line -> LOG.log(Level.INFO, line)));
         SleepCoordinator coordinator =
                 new SleepCoordinator(
-                        workers,
+                        ranks.workers(),
                         connector,
                         scheduler,
                         surroundings.heapTrimmer(),
@@ -201,7 +198,7 @@ public final class Engines {
                 lobby,
                 scheduler,
                 remote,
-                workers,
+                ranks,
                 connector,
                 life,
                 transitions,
@@ -247,18 +244,18 @@ public final class Engines {
     }
 
     private static List<Worker> workers(
-            List<LanguageModel> ranks,
+            LanguageModel model,
             @Nullable ConnectorHalves connector,
             KvCacheShape shape,
             int kvBlocks,
             Surroundings surroundings) {
         List<Worker> workers = new ArrayList<>();
         try {
-            for (int rank = 0; rank < ranks.size(); rank++) {
+            for (int rank = 0; rank < model.ranks(); rank++) {
                 workers.add(
                         new Worker(
                                 rank,
-                                ranks.get(rank),
+                                model,
                                 connector == null ? null : connector.workers().get(rank),
                                 shape,
                                 kvBlocks,
@@ -272,16 +269,13 @@ public final class Engines {
         return workers;
     }
 
-    private static int kvBlocks(EngineConfig config, KvCacheShape shape) {
-        long blocks = config.kvCacheBytes() / shape.blockBytesAllLayers();
+    private static int kvBlocks(EngineConfig config, long blockBytes) {
+        long blocks = config.kvCacheBytes() / blockBytes;
         if (blocks < 1 || blocks > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
                     "KV cache memory of %d bytes holds %d blocks of %d bytes, but must hold 1 to %d; change --kv-cache-memory"
                             .formatted(
-                                    config.kvCacheBytes(),
-                                    blocks,
-                                    shape.blockBytesAllLayers(),
-                                    Integer.MAX_VALUE));
+                                    config.kvCacheBytes(), blocks, blockBytes, Integer.MAX_VALUE));
         }
         // The last token of an output is never computed.
         long needed = Math.ceilDiv(config.maxModelLength() - 1, config.blockTokens());
@@ -291,7 +285,7 @@ public final class Engines {
                             .formatted(
                                     config.maxModelLength(),
                                     needed,
-                                    needed * shape.blockBytesAllLayers(),
+                                    needed * blockBytes,
                                     config.kvCacheBytes(),
                                     blocks,
                                     blocks * config.blockTokens() + 1));

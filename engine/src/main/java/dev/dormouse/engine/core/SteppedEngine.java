@@ -4,7 +4,6 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.output.TextDecoder;
 import dev.dormouse.model.LanguageModel;
-import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -24,19 +23,19 @@ public final class SteppedEngine implements AutoCloseable {
      * Opens an engine: it has memory and weights, and is known to other engines, when the call
      * returns.
      *
-     * @param ranks one model per rank
+     * @param model as many ranks as it has, the engine has
      * @param connector moves KV to and from other engines, or null for an engine that works alone
      */
     public static SteppedEngine open(
             EngineConfig config,
-            List<LanguageModel> ranks,
+            LanguageModel model,
             @Nullable ConnectorHalves connector,
             Engines.Surroundings surroundings) {
         SteppedEngine stepped =
                 new SteppedEngine(
                         Engines.assemble(
                                 config,
-                                ranks,
+                                model,
                                 new Engines.Text(Set.of(), _ -> NO_TEXT),
                                 connector,
                                 surroundings));

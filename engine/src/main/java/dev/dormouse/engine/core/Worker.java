@@ -9,9 +9,8 @@ import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.model.KvCacheShape;
 import dev.dormouse.model.LanguageModel;
-import dev.dormouse.model.Logits;
 import dev.dormouse.model.PagedKv;
-import dev.dormouse.model.SequenceChunk;
+import dev.dormouse.model.RankView;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
 import java.lang.foreign.MemorySegment;
@@ -23,7 +22,7 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One rank: its model, the memory that the model computes in, and its half of the connector. Used
+ * One rank: the memory that its share of the model computes in, and its half of the connector. Used
  * by one thread.
  *
  * <p>The KV cache is one allocation; each layer's region is a slice of it.
@@ -35,6 +34,7 @@ final class Worker {
     private static final WorkerReport NOTHING =
             new WorkerReport(Set.of(), Set.of(), Set.of(), TransferStatistics.NONE);
 
+    private final int rank;
     private final LanguageModel model;
     private final @Nullable WorkerConnector connector;
     private final KvCacheShape shape;
@@ -49,6 +49,7 @@ final class Worker {
             KvCacheShape shape,
             int kvBlocks,
             RankMemory.Source source) {
+        this.rank = rank;
         this.model = model;
         this.connector = connector;
         this.shape = shape;
@@ -58,7 +59,7 @@ final class Worker {
                         rank,
                         Map.of(
                                 MemoryTag.WEIGHTS,
-                                model.weightBytes(),
+                                model.weightBytes(rank),
                                 MemoryTag.KV_CACHE,
                                 kvBlocks * shape.blockBytesAllLayers()));
     }
@@ -72,14 +73,38 @@ final class Worker {
         }
     }
 
-    /** Computes a step; the logits are valid until the next one. */
-    Logits forward(List<SequenceChunk> batch) {
-        try (RankMemory.Use weightsInUse = memory.use(MemoryTag.WEIGHTS, "forward");
-                RankMemory.Use kvInUse = memory.use(MemoryTag.KV_CACHE, "forward")) {
-            return model.forward(
-                    batch,
-                    weightsInUse.segment(),
-                    new PagedKv(shape, kvBlocks, layers(kvInUse.segment())));
+    /** Opens the rank's memory for a step. */
+    Step open(String holder) {
+        RankMemory.Use weights = memory.use(MemoryTag.WEIGHTS, holder);
+        try {
+            return new Step(weights, memory.use(MemoryTag.KV_CACHE, holder));
+        } catch (RuntimeException e) {
+            weights.close();
+            throw e;
+        }
+    }
+
+    /** Keeps weights and KV cache awake until it is closed. */
+    final class Step implements AutoCloseable {
+        private final RankMemory.Use weights;
+        private final RankMemory.Use kv;
+
+        private Step(RankMemory.Use weights, RankMemory.Use kv) {
+            this.weights = weights;
+            this.kv = kv;
+        }
+
+        RankView view() {
+            return new RankView(
+                    weights.segment(), new PagedKv(shape, kvBlocks, layers(kv.segment())));
+        }
+
+        @Override
+        public void close() {
+            try (weights;
+                    kv) {
+                // In the reverse order of this list.
+            }
         }
     }
 
@@ -143,24 +168,22 @@ final class Worker {
         return memory.wake(tags);
     }
 
-    /** Fills the weights from the model's file. */
+    /** Fills the rank's weights from the model's file. */
     void loadWeights() {
         try (RankMemory.Use use = memory.use(MemoryTag.WEIGHTS, "load weights")) {
-            model.loadWeights(use.segment());
+            model.loadWeights(rank, use.segment());
         }
     }
 
     /**
-     * Ends connector, memory and model. If the connector cannot end, its transfers may still touch
-     * the memory, which therefore stays.
+     * Ends connector and memory. If the connector cannot end, its transfers may still touch the
+     * memory, which therefore stays.
      */
     void close() {
-        try (model) {
-            if (connector != null) {
-                connector.close();
-            }
-            memory.close();
+        if (connector != null) {
+            connector.close();
         }
+        memory.close();
     }
 
     private KvCacheRegions regions() {

@@ -9,8 +9,6 @@ import dev.dormouse.engine.TransitionRefusedException;
 import dev.dormouse.engine.TransitionReport;
 import dev.dormouse.engine.output.TextDecoder;
 import dev.dormouse.model.KvType;
-import dev.dormouse.model.LanguageModel;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -27,7 +25,7 @@ final class EngineHarness implements AutoCloseable {
     private static final int STEP_LIMIT = 20_000;
 
     final EngineConfig config;
-    final List<HashModel> models = new ArrayList<>();
+    final HashModel model;
     final LocalEngine engine;
     final AtomicInteger heapTrims = new AtomicInteger();
 
@@ -47,14 +45,12 @@ final class EngineHarness implements AutoCloseable {
     }
 
     EngineHarness(EngineConfig config, int ranks, @Nullable ConnectorHalves connector) {
-        this.config = config;
-        for (int rank = 0; rank < ranks; rank++) {
-            models.add(new HashModel());
-        }
+        this.config = ofRanks(config, ranks);
+        this.model = new HashModel(ranks);
         this.engine =
                 Engines.assemble(
-                        config,
-                        List.<LanguageModel>copyOf(models),
+                        this.config,
+                        model,
                         new Engines.Text(Set.of(), _ -> new NumberDecoder()),
                         connector,
                         new Engines.Surroundings(
@@ -86,6 +82,24 @@ final class EngineHarness implements AutoCloseable {
                 false,
                 true,
                 true);
+    }
+
+    /** The same settings with memory for as many blocks on each rank. */
+    private static EngineConfig ofRanks(EngineConfig config, int ranks) {
+        return new EngineConfig(
+                config.servedModelName(),
+                config.kvCacheBytes() * ranks,
+                config.blockTokens(),
+                config.kvType(),
+                config.maxModelLength(),
+                config.maxSequences(),
+                config.maxBatchedTokens(),
+                config.maxWaiting(),
+                config.prefixCaching(),
+                config.sleepMode(),
+                config.holdRequestsWhileAsleep(),
+                config.recomputeFailedLoads(),
+                config.poisonWokenMemory());
     }
 
     /** The same settings, but requests fail whose KV cannot be read. */
@@ -136,7 +150,7 @@ final class EngineHarness implements AutoCloseable {
     }
 
     HashModel model() {
-        return models.getFirst();
+        return model;
     }
 
     RecordingListener submit(String id, List<Integer> prompt, int maxTokens) {

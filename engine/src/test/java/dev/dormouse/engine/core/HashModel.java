@@ -7,6 +7,7 @@ import dev.dormouse.model.Logits;
 import dev.dormouse.model.ModelConfig;
 import dev.dormouse.model.ModelException;
 import dev.dormouse.model.PagedKv;
+import dev.dormouse.model.RankView;
 import dev.dormouse.model.SequenceChunk;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -18,7 +19,8 @@ import java.util.Map;
 /**
  * A tiny model that computes with hashes: each position's K and V depend on the weights, on the
  * token, and on the K and V of all positions before it, read from the paged cache. A byte that is
- * wrong, stale or missing therefore changes every later token, in every layer.
+ * wrong, stale or missing therefore changes every later token, in every layer. Every rank has it
+ * all.
  */
 final class HashModel implements LanguageModel {
     static final int VOCABULARY = 61;
@@ -35,16 +37,26 @@ final class HashModel implements LanguageModel {
     private static final long FINGERPRINT = fingerprint();
 
     private final float[] logits = new float[4096 * VOCABULARY];
-    private int loads;
+    private final int[] loads;
     private int failingForwards;
-    private boolean failNextLoad;
+    private int failingLoad = -1;
+    private int hookedRank = -1;
     private Runnable onLoad = () -> {};
     private boolean closed;
     private final List<Integer> chunkSizes = new ArrayList<>();
 
-    /** Times that weights were loaded. */
+    HashModel(int ranks) {
+        loads = new int[ranks];
+    }
+
+    /** Times that the first rank's weights were loaded. */
     int loads() {
-        return loads;
+        return loads(0);
+    }
+
+    /** Times that a rank's weights were loaded. */
+    int loads(int rank) {
+        return loads[rank];
     }
 
     boolean isClosed() {
@@ -60,12 +72,13 @@ final class HashModel implements LanguageModel {
         failingForwards = count;
     }
 
-    void failNextLoad() {
-        failNextLoad = true;
+    void failNextLoad(int rank) {
+        failingLoad = rank;
     }
 
-    /** Runs {@code hook} in each load, while the weights are in use. */
-    void onLoad(Runnable hook) {
+    /** Runs {@code hook} in each load of a rank, while its weights are in use. */
+    void onLoad(int rank, Runnable hook) {
+        hookedRank = rank;
         onLoad = hook;
     }
 
@@ -76,45 +89,68 @@ final class HashModel implements LanguageModel {
     }
 
     @Override
-    public long weightBytes() {
+    public int ranks() {
+        return loads.length;
+    }
+
+    @Override
+    public long weightBytes(int rank) {
         return WEIGHT_LONGS * Long.BYTES;
     }
 
     @Override
-    public void loadWeights(MemorySegment target) {
-        if (failNextLoad) {
-            failNextLoad = false;
+    public void loadWeights(int rank, MemorySegment target) {
+        if (failingLoad == rank) {
+            failingLoad = -1;
             throw new ModelException("load weights: the file's checksum has changed");
         }
-        loads++;
-        onLoad.run();
+        loads[rank]++;
+        if (rank == hookedRank) {
+            onLoad.run();
+        }
         for (int i = 0; i < WEIGHT_LONGS; i++) {
             target.setAtIndex(ValueLayout.JAVA_LONG, i, mix(WEIGHT_SEED + i));
         }
     }
 
     @Override
-    public Logits forward(List<SequenceChunk> batch, MemorySegment weights, PagedKv kv) {
+    public Logits forward(List<SequenceChunk> batch, List<RankView> ranks) {
         if (failingForwards > 0) {
             failingForwards--;
             throw new ModelException("forward: made to fail");
         }
+        batch.forEach(chunk -> chunkSizes.add(chunk.tokens().length));
+        List<Long> states = states(batch, ranks.getFirst());
+        for (RankView other : ranks.subList(1, ranks.size())) {
+            if (!states(batch, other).equals(states)) {
+                states = states.stream().map(HashModel::mix).toList(); // a wrong token
+            }
+        }
+        for (int row = 0; row < states.size(); row++) {
+            fillRow(logits, row * VOCABULARY, states.get(row));
+        }
+        return new Logits(logits, states.size(), VOCABULARY);
+    }
+
+    /** What the rows of a step whose logits are asked for come from. */
+    private static List<Long> states(List<SequenceChunk> batch, RankView rank) {
+        MemorySegment weights = rank.weights();
+        PagedKv kv = rank.kv();
         checkSharing(batch, kv);
         long fingerprint = 0;
         for (int i = 0; i < WEIGHT_LONGS; i++) {
             fingerprint = mix(fingerprint ^ weights.getAtIndex(ValueLayout.JAVA_LONG, i));
         }
-        int row = 0;
+        List<Long> states = new ArrayList<>();
         for (SequenceChunk chunk : batch) {
-            chunkSizes.add(chunk.tokens().length);
             for (int i = 0; i < chunk.tokens().length; i++) {
                 long state = position(fingerprint, chunk.tokens()[i], chunk.start() + i, chunk, kv);
                 if (i >= chunk.tokens().length - chunk.logitRows()) {
-                    fillRow(logits, row++ * VOCABULARY, state);
+                    states.add(state);
                 }
             }
         }
-        return new Logits(logits, row, VOCABULARY);
+        return states;
     }
 
     @Override

@@ -53,7 +53,7 @@ final class RealModelTest {
         try (GgufFile file = GgufFile.open(Natives.model())) {
             Tokenizer tokenizer = Tokenizer.of(file.metadata());
             LlamaModel model = LlamaModel.open(file, 2);
-            try (Engine engine = Engines.start(config(KV_BYTES), List.of(model), tokenizer, null)) {
+            try (Engine engine = Engines.start(config(KV_BYTES), model, tokenizer, null)) {
                 List<RecordingListener> awake = ask(engine, tokenizer, "awake", prompts);
 
                 engine.sleep(1, PauseMode.ABORT).join();
@@ -67,7 +67,7 @@ final class RealModelTest {
                 engine.sleep(2, PauseMode.KEEP).join();
                 long asleepBytes = MemoryUsage.ofThisProcess().pssShmemBytes();
                 assertThat(awakeBytes - asleepBytes)
-                        .isGreaterThan((model.weightBytes() + KV_BYTES) * 95 / 100);
+                        .isGreaterThan((model.weightBytes(0) + KV_BYTES) * 95 / 100);
                 engine.wake(null).join();
                 await("it ends", kept::isOver);
                 assertThat(kept.tokens()).isEqualTo(awake.getFirst().tokens());
@@ -83,7 +83,7 @@ final class RealModelTest {
             Tokenizer tokenizer = Tokenizer.of(file.metadata());
             LlamaModel model = LlamaModel.open(file, 1);
 
-            assertThatThrownBy(() -> Engines.start(config(1000), List.of(model), tokenizer, null))
+            assertThatThrownBy(() -> Engines.start(config(1000), model, tokenizer, null))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("--kv-cache-memory");
         }

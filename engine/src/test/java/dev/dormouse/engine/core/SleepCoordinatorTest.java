@@ -20,7 +20,7 @@ final class SleepCoordinatorTest {
     private static final Set<MemoryTag> ALL = Set.of(MemoryTag.WEIGHTS, MemoryTag.KV_CACHE);
 
     private final FakeConnector connector = new FakeConnector(2);
-    private final List<HashModel> models = List.of(new HashModel(), new HashModel());
+    private final HashModel model = new HashModel(2);
     private final List<Worker> workers = new ArrayList<>();
     private final SleepCoordinator coordinator;
 
@@ -30,7 +30,7 @@ final class SleepCoordinatorTest {
             workers.add(
                     new Worker(
                             rank,
-                            models.get(rank),
+                            model,
                             connector.ranks.get(rank),
                             HashModel.SHAPE,
                             8,
@@ -55,21 +55,20 @@ final class SleepCoordinatorTest {
     void ifOneRanksPagesCannotGoEveryRankIsBroughtBack() {
         connector.calls.clear();
         // Weights that are being loaded are in use, so their pages stay.
-        models.get(1)
-                .onLoad(
-                        () ->
-                                assertThatThrownBy(
-                                                () ->
-                                                        coordinator.fallAsleep(
-                                                                ALL,
-                                                                new PhaseTimes(System::nanoTime)))
-                                        .isInstanceOf(MemoryInUseException.class));
+        model.onLoad(
+                1,
+                () ->
+                        assertThatThrownBy(
+                                        () ->
+                                                coordinator.fallAsleep(
+                                                        ALL, new PhaseTimes(System::nanoTime)))
+                                .isInstanceOf(MemoryInUseException.class));
         workers.get(1).loadWeights();
 
         assertThat(coordinator.isMapped(MemoryTag.WEIGHTS)).isTrue();
         assertThat(coordinator.isMapped(MemoryTag.KV_CACHE)).isTrue();
-        assertThat(models.get(0).loads()).as("its weights were gone").isEqualTo(2);
-        assertThat(models.get(1).loads()).isEqualTo(2);
+        assertThat(model.loads(0)).as("its weights were gone").isEqualTo(2);
+        assertThat(model.loads(1)).isEqualTo(2);
         assertThat(connector.calls)
                 .containsExactly(
                         "withdraw",

@@ -122,7 +122,7 @@ final class SleepFailureTest {
     void aWakeThatCannotReadTheWeightsLeavesEverythingAsleep() {
         try (EngineHarness engine = engine()) {
             engine.made(engine.engine.sleep(2, PauseMode.ABORT));
-            engine.models.get(1).failNextLoad();
+            engine.model().failNextLoad(1);
             TransitionRefusedException refused = engine.refused(engine.engine.wake(null));
 
             assertThat(refused.reason()).isEqualTo(Reason.UNAVAILABLE);

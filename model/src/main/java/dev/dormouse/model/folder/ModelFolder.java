@@ -71,8 +71,8 @@ public final class ModelFolder implements ModelFiles, TensorSource {
     }
 
     @Override
-    public LlamaModel openModel(int threads) {
-        return LlamaModel.open(this, threads);
+    public LlamaModel openModel(int threads, int ranks) {
+        return LlamaModel.open(this, threads, ranks);
     }
 
     @Override

@@ -33,7 +33,9 @@ public final class MatrixMultiply {
     private MemorySegment weights = MemorySegment.NULL;
     private @Nullable BlockedRows rows;
     private float[] out = new float[0];
+    private int outFrom;
     private int stride;
+    private boolean adding;
     private int packedFrom;
 
     /** The last rows in the form for each type of matrix. */
@@ -53,18 +55,47 @@ public final class MatrixMultiply {
      * Multiplies the rows by each matrix.
      *
      * @param matrices of the same inputs; their outputs lie side by side in {@code out}
-     * @param out receives the outputs of row {@code r} from {@code r * stride} on
+     * @param out receives the outputs of row {@code r} from {@code from + r * stride} on
      */
     public void run(
             List<PackedMatrix> matrices,
             MemorySegment weights,
             BlockedRows rows,
             float[] out,
+            int from,
+            int stride) {
+        adding = false;
+        multiply(matrices, weights, rows, out, from, stride);
+    }
+
+    /**
+     * Goes on with sums that earlier inputs have begun: what comes out is, bit for bit, what one
+     * matrix of the earlier inputs and these would have given.
+     *
+     * @param out has the sums of row {@code r} from {@code r * stride} on
+     */
+    public void add(
+            List<PackedMatrix> matrices,
+            MemorySegment weights,
+            BlockedRows rows,
+            float[] out,
+            int stride) {
+        adding = true;
+        multiply(matrices, weights, rows, out, 0, stride);
+    }
+
+    private void multiply(
+            List<PackedMatrix> matrices,
+            MemorySegment weights,
+            BlockedRows rows,
+            float[] out,
+            int from,
             int stride) {
         this.matrices = matrices;
         this.weights = weights;
         this.rows = rows;
         this.out = out;
+        this.outFrom = from;
         this.stride = stride;
         int panels = 0;
         for (PackedMatrix matrix : matrices) {
@@ -103,7 +134,7 @@ public final class MatrixMultiply {
 
     private void panels(int from, int to, int thread) {
         int first = 0;
-        int outputOffset = 0;
+        int outputOffset = outFrom;
         for (PackedMatrix matrix : matrices) {
             int last = first + matrix.panels();
             for (int panel = Math.max(from, first); panel < Math.min(to, last); panel++) {
@@ -117,6 +148,13 @@ public final class MatrixMultiply {
     private void multiply(PackedMatrix matrix, int panel, int outputOffset, Scratch scratch) {
         BlockedRows x = Objects.requireNonNull(rows);
         float[] acc = scratch.zeroedSums(x.rows());
+        int column = outputOffset + panel * PANEL;
+        int width = Math.min(PANEL, matrix.outputs() - panel * PANEL);
+        if (adding) {
+            for (int r = 0; r < x.rows(); r++) {
+                System.arraycopy(out, r * stride + column, acc, r * PANEL, width);
+            }
+        }
         int packed = matrix.isQuantised() ? packedFrom : x.rows();
         for (int block = 0; block < matrix.blocks(); block++) {
             long offset = matrix.blockOffset(panel, block);
@@ -129,10 +167,8 @@ public final class MatrixMultiply {
                 multiplyPacked(matrix, offset, x, block, scratch, acc);
             }
         }
-        int column = panel * PANEL;
-        int width = Math.min(PANEL, matrix.outputs() - column);
         for (int r = 0; r < x.rows(); r++) {
-            System.arraycopy(acc, r * PANEL, out, r * stride + outputOffset + column, width);
+            System.arraycopy(acc, r * PANEL, out, r * stride + column, width);
         }
     }
 

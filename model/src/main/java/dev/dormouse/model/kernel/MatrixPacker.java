@@ -30,12 +30,12 @@ public final class MatrixPacker {
      * Packs one panel.
      *
      * @param tensor the tensor's rows as they are in the file
-     * @param order which of them is which output
+     * @param source which of them, and which part of them, the matrix is
      * @param weights the weight region
      */
     public void pack(
             MemorySegment tensor,
-            RowOrder order,
+            MatrixSource source,
             PackedMatrix matrix,
             MemorySegment weights,
             int panel) {
@@ -48,7 +48,7 @@ public final class MatrixPacker {
             packed = new byte[panelBytes];
         }
         for (int n = 0; n < outputs; n++) {
-            readRow(tensor, order.row(firstOutput + n), matrix, n * rowBytes, rowBytes);
+            readRow(tensor, source, firstOutput + n, matrix, n * rowBytes);
         }
         Arrays.fill(rows, outputs * rowBytes, panelBytes, (byte) 0);
         for (int block = 0; block < matrix.blocks(); block++) {
@@ -58,20 +58,25 @@ public final class MatrixPacker {
         MemorySegment.copy(packed, 0, weights, ValueLayout.JAVA_BYTE, target, panelBytes);
     }
 
-    private void readRow(MemorySegment tensor, int row, PackedMatrix matrix, int to, int rowBytes) {
-        int storedBytes = Math.toIntExact(matrix.type().bytesFor(matrix.inputs()));
-        long source = (long) row * storedBytes;
+    private void readRow(
+            MemorySegment tensor, MatrixSource source, int output, PackedMatrix matrix, int to) {
+        int inputs = Math.multiplyExact(source.rowBlocks(), PackedMatrix.BLOCK);
+        int storedBytes = Math.toIntExact(matrix.type().bytesFor(inputs));
+        long row = (long) source.rows().row(output) * storedBytes;
+        int outputBlockBytes = matrix.outputBlockBytes();
         if (!BlockRewriter.rewrites(matrix.type())) {
-            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, rows, to, rowBytes);
+            long from = row + (long) source.firstBlock() * outputBlockBytes;
+            int length = matrix.blocks() * outputBlockBytes;
+            MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, from, rows, to, length);
             return;
         }
         if (stored.length < storedBytes) {
             stored = new byte[storedBytes];
         }
-        MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, source, stored, 0, storedBytes);
+        MemorySegment.copy(tensor, ValueLayout.JAVA_BYTE, row, stored, 0, storedBytes);
         for (int block = 0; block < matrix.blocks(); block++) {
-            int at = to + block * matrix.outputBlockBytes();
-            BlockRewriter.rewrite(matrix.type(), stored, block, rows, at);
+            int at = to + block * outputBlockBytes;
+            BlockRewriter.rewrite(matrix.type(), stored, source.firstBlock() + block, rows, at);
         }
     }
 

@@ -9,6 +9,11 @@ public interface RowOrder {
     /** The tensor's row that holds the weights of {@code output}. */
     int row(int output);
 
+    /** This order for outputs from {@code first} on. */
+    default RowOrder from(int first) {
+        return output -> row(first + output);
+    }
+
     /**
      * Undoes what llama.cpp's converter does to the query and key rows of a Llama model: in a file,
      * elements {@code i} and {@code i + headDimension / 2} of a head, which are rotated together,

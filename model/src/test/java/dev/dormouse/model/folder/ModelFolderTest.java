@@ -129,7 +129,7 @@ final class ModelFolderTest {
                 ModelFiles tied = ModelFiles.open(folder);
                 LlamaModel untiedModel = untied.openModel(1);
                 LlamaModel tiedModel = tied.openModel(1)) {
-            assertThat(untiedModel.weightBytes() - tiedModel.weightBytes())
+            assertThat(untiedModel.weightBytes(0) - tiedModel.weightBytes(0))
                     .isEqualTo(384 * 64 * Float.BYTES);
         }
     }
@@ -167,18 +167,18 @@ final class ModelFolderTest {
         try (ModelFiles files = ModelFiles.open(folder);
                 LlamaModel model = files.openModel(2);
                 ModelMemory memory = new ModelMemory(model, 1, 8, KvType.F16)) {
-            model.loadWeights(memory.weights());
+            model.loadWeights(0, memory.weights());
             try (FileChannel channel = FileChannel.open(shard, StandardOpenOption.WRITE)) {
                 long last = channel.size() - 1;
                 channel.write(ByteBuffer.wrap(new byte[] {0x55}), last);
             }
-            assertThatThrownBy(() -> model.loadWeights(memory.weights()))
+            assertThatThrownBy(() -> model.loadWeights(0, memory.weights()))
                     .isInstanceOf(ModelException.class)
                     .hasMessageContaining("has changed since it was loaded first");
             try (FileChannel channel = FileChannel.open(shard, StandardOpenOption.WRITE)) {
                 channel.truncate(4096);
             }
-            assertThatThrownBy(() -> model.loadWeights(memory.weights()))
+            assertThatThrownBy(() -> model.loadWeights(0, memory.weights()))
                     .isInstanceOf(ModelException.class)
                     .hasMessageContaining("shortened");
         }

@@ -208,7 +208,7 @@ public final class KernelComparison {
                                 new MatrixPacker()
                                         .pack(
                                                 MemorySegment.ofArray(tensor),
-                                                RowOrder.AS_STORED,
+                                                MatrixSource.ofRows(RowOrder.AS_STORED, matrix),
                                                 matrix,
                                                 weights,
                                                 panel);

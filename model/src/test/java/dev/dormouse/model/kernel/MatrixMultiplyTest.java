@@ -56,7 +56,7 @@ final class MatrixMultiplyTest {
             for (int panel = 0; panel < matrices.get(i).panels(); panel++) {
                 packer.pack(
                         MemorySegment.ofArray(tensors.get(i)),
-                        RowOrder.AS_STORED,
+                        MatrixSource.ofRows(RowOrder.AS_STORED, matrices.get(i)),
                         matrices.get(i),
                         weights,
                         panel);
@@ -83,7 +83,7 @@ final class MatrixMultiplyTest {
         float[] out = new float[rows * packed.outputs()];
         try (ComputeThreads pool = new ComputeThreads(threads)) {
             new MatrixMultiply(kernels, pool)
-                    .run(packed.matrices, packed.weights, blocked, out, packed.outputs());
+                    .run(packed.matrices, packed.weights, blocked, out, 0, packed.outputs());
         }
         return out;
     }
@@ -172,8 +172,9 @@ final class MatrixMultiplyTest {
             MemorySegment weights = arena.allocate(matrix.lengthBytes(), 64);
             weights.fill((byte) 0xEE);
             MatrixPacker packer = new MatrixPacker();
-            packer.pack(MemorySegment.ofArray(tensor), RowOrder.AS_STORED, matrix, weights, 0);
-            packer.pack(MemorySegment.ofArray(tensor), RowOrder.AS_STORED, matrix, weights, 1);
+            MatrixSource source = MatrixSource.ofRows(RowOrder.AS_STORED, matrix);
+            packer.pack(MemorySegment.ofArray(tensor), source, matrix, weights, 0);
+            packer.pack(MemorySegment.ofArray(tensor), source, matrix, weights, 1);
             float[] heads = new float[2 * Kernels.TILE];
             Kernels.best().heads(matrix, weights, matrix.blockOffset(1, 0), heads);
             assertThat(heads[0]).isNotZero();

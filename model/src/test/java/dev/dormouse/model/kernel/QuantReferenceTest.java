@@ -46,7 +46,8 @@ final class QuantReferenceTest {
         PackedMatrix matrix = new PackedMatrix(type, rows, width, 0);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment weights = arena.allocate(matrix.lengthBytes(), 64);
-            new MatrixPacker().pack(tensor, RowOrder.AS_STORED, matrix, weights, 0);
+            MatrixSource source = MatrixSource.ofRows(RowOrder.AS_STORED, matrix);
+            new MatrixPacker().pack(tensor, source, matrix, weights, 0);
             float[] row = new float[width];
             for (int n = 0; n < rows; n++) {
                 PackedElements.readRow(matrix, weights, n, row, 0);
