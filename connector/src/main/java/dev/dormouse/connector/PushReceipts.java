@@ -56,10 +56,6 @@ final class PushReceipts {
         }
     }
 
-    boolean knows(String requestId) {
-        return receipts.containsKey(requestId);
-    }
-
     /** An agent has written a request, perhaps one that this rank registers in a moment. */
     void written(String requestId, String agent) {
         PushReceipt receipt = receipts.get(requestId);
@@ -91,11 +87,19 @@ final class PushReceipts {
         }
     }
 
-    /** A request is not waited for any more. */
+    /** A request is not waited for any more, since its push has failed. */
     void cancel(String requestId, String reason, long nowNanos) {
         PushReceipt receipt = receipts.get(requestId);
         if (receipt != null && receipt.failure() == null) {
             fail(receipt, reason, nowNanos);
+        }
+    }
+
+    /** A request is not waited for any more, since it has ended: that is no failed transfer. */
+    void withdraw(String requestId, String reason, long nowNanos) {
+        PushReceipt receipt = receipts.get(requestId);
+        if (receipt != null && receipt.failure() == null) {
+            receipt.fail(new Failure(Failure.Type.TRANSFER_FAILED, reason), nowNanos);
         }
     }
 

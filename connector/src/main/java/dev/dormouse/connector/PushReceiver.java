@@ -11,6 +11,7 @@ final class PushReceiver {
     /** More than an engine receives in the time of a hold. */
     private static final int MAX_SPENT = 1 << 20;
 
+    private static final String NOT_WANTED = "it is not waited for any more";
     private static final String NOT_TAKEN = "not all ranks of the holder took the registration";
 
     private final Traffic.Parts parts;
@@ -36,14 +37,9 @@ final class PushReceiver {
         sideChannelPort = step.sideChannelPort();
         epoch = step.push().epoch();
         for (String id : step.push().cancelled()) {
-            receipts.cancel(id, "it is not waited for any more", nowNanos);
-            engines.withdraw(id, "it is not waited for any more");
+            receipts.withdraw(id, NOT_WANTED, nowNanos);
+            engines.withdraw(id, NOT_WANTED);
         }
-    }
-
-    /** True if a completion of that id is for a request of this rank that waits. */
-    boolean knows(String requestId) {
-        return receipts.knows(requestId);
     }
 
     void written(String requestId, String agent) {
@@ -74,8 +70,8 @@ final class PushReceiver {
     }
 
     /**
-     * A holder of our kind may free its blocks at once, if nobody else has claimed them; vLLM's has
-     * no such message.
+     * A holder of our kind may free its blocks at once, or when it has computed them, if nobody
+     * else has claimed them; vLLM's has no such message.
      */
     private OrderRules.Next notNeeded(
             WaitingOrder waiting, RemoteEngine peer, LoadedEngine holder, long nowNanos) {
@@ -85,11 +81,13 @@ final class PushReceiver {
             return OrderRules.Next.CLAIM;
         }
         HoldAnswer hold = waiting.hold();
-        if (isOurs && hold != null && hold.held()) {
+        if (isOurs && hold != null && (hold.held() || hold.expected())) {
             Notification.Completion message =
                     new Notification.Completion(
                             order.remote().requestId(), holder.mapping().consumers(), true);
-            parts.messenger().send(peer, holder, message.encode(), nowNanos);
+            if (!parts.messenger().sendToAll(peer, holder, message.encode(), nowNanos)) {
+                parts.outcomes().untold(order, "not all ranks took the message");
+            }
         }
         spent.add(order.remote(), nowNanos);
         parts.outcomes().done(order);

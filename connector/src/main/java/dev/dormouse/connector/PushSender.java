@@ -129,7 +129,11 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
                 if (matches.isOpen(decoder)) { // other ranks there may wait for it still
                     boolean _ = engines.tellLoaded(decoder, end(decoder, true), nowNanos);
                 }
-                free(matches.close(decoder, nowNanos));
+                String requestId = matches.close(decoder, nowNanos);
+                if (requestId != null) {
+                    engines.withdraw(requestId, "it was cancelled");
+                    free(requestId);
+                }
                 obeyed.add(cancel.id());
             }
         }

@@ -69,14 +69,11 @@ final class PushWorker extends NixlWorker {
                 case PushEnd end -> receiver().take(end, agentName, nowNanos);
                 case Notification.Renewal renewal -> parts.ledger().renew(renewal, nowNanos);
                 case Notification.Completion completion -> {
-                    String id = completion.requestId();
-                    if (!receiver().knows(id) && parts.ledger().knows(id)) {
+                    if (!completion.claimed()) { // a holder has written
+                        receiver().written(completion.requestId(), agentName);
+                    } else if (!sender().isServing(completion.requestId())) {
                         // Who is written to does not say so: somebody else has no need of it.
-                        if (!sender().isServing(id)) {
-                            parts.ledger().complete(completion, agentName, parts.finishedSending());
-                        }
-                    } else {
-                        receiver().written(id, agentName);
+                        parts.ledger().complete(completion, agentName, parts.finishedSending());
                     }
                 }
                 case Notification.Malformed _ -> {} // counted where it was decoded

@@ -25,12 +25,13 @@ final class Readings {
     @Nullable Reading of(ConnectorRequest request) {
         KvTransferParams params = request.params();
         String id = request.id();
+        // Whoever was asked first may be shown the request without its remote part afterwards.
+        if (params == null || unreadable.contains(id) || !asksForRead(params)) {
+            return null;
+        }
         Reading known = readings.get(id);
         if (known != null) {
             return known;
-        }
-        if (params == null || unreadable.contains(id) || !asksForRead(params)) {
-            return null;
         }
         String mode = params.transferMode();
         if (mode != null && !mode.equals(config.factors().transferMode())) {

@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import dev.dormouse.testkit.ModelTransport;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -150,6 +151,26 @@ final class MultiReadTest {
         }
         HandOver _ = d.scheduler.onFinished(request, FinishKind.ABORTED, new int[0], 0);
         assertThat(d.scheduler.step().children().get(0).heartbeats()).isEmpty();
+    }
+
+    /** A push must bring the whole end of a prompt; what a router forwards may lack the mode. */
+    @Test
+    void whoeverWasAskedFirstAndCouldNotReadForgetsThatAnotherHoldsIt() {
+        Reader d = new Reader(world.pushConfig("D0"), world.config("D1"));
+        KvTransferParams params =
+                Params.changed(
+                        p.prefill("p1", TOKENS, P_BLOCKS, 1),
+                        json -> {
+                            json.remove("transfer_mode");
+                            ((ArrayNode) json.withArray("remote_block_ids").get(0)).remove(1);
+                        });
+        ConnectorRequest request = d.arrive("d1", params);
+        int external = d.scheduler.externalTokens(request, 0);
+        assertThat(external).isEqualTo(TOKENS / 2);
+        d.scheduler.onAllocated(request, D_BLOCKS, 0, external);
+        ConnectorStep pushes = d.scheduler.step().children().getFirst();
+        assertThat(pushes.heartbeats()).isEmpty();
+        assertThat(pushes.reads()).isEmpty();
     }
 
     @Test

@@ -138,6 +138,18 @@ final class PushHolderTest {
         assertThat(takesBack("d1", "p1")).isTrue();
         assertThat(p.sent()).containsExactly("p1");
         assertThat(p.statistics().expiredRequests()).isZero();
+        assertThat(p.statistics().failures()).isZero();
+    }
+
+    @Test
+    void whatIsNotNeededBeforeItIsComputedIsNotHeldThen() {
+        ConnectorRequest request = compute("p1");
+        say(new Notification.Completion("p1", 1, true).encode());
+        HandOver _ = p.scheduler().onFinished(request, FinishKind.LENGTH, P_BLOCKS, TOKENS);
+        register("d1", "p1", D_BLOCKS);
+        assertThat(heard()).containsExactly(new PushEnd("d1", true));
+        assertThat(p.sent()).containsExactly("p1");
+        assertThat(p.statistics().expiredRequests()).isZero();
     }
 
     @Test
@@ -240,7 +252,7 @@ final class PushHolderTest {
         assertThat(p.sent()).containsExactly("p1");
         hold("p1");
         assertThat(p.scheduler().heldRequests()).isEqualTo(1);
-        say(new Notification.Completion("p1", 1).encode());
+        say(new Notification.Completion("p1", 1, true).encode());
         assertThat(p.scheduler().heldRequests()).isZero();
     }
 

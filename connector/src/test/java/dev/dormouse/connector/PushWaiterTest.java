@@ -112,6 +112,7 @@ final class PushWaiterTest {
         ticks(2_000);
         assertThat(d.received()).containsExactly("d1");
         assertThat(d.failed()).containsExactly("d1");
+        assertThat(d.statistics().failures()).as("its client left").isZero();
         int after = world.sideChannels().conversations();
         ticks(2_000);
         assertThat(world.sideChannels().conversations()).isEqualTo(after);
@@ -192,6 +193,16 @@ final class PushWaiterTest {
         assertThat(heard()).containsExactly(new Notification.Completion("p1", 1, true));
     }
 
+    @Test
+    void whatIsComputedStillAndNotNeededIsToldToItsHolder() {
+        KvTransferParams like =
+                Params.changed(handOver(), json -> json.put("remote_request_id", "p9"));
+        ConnectorRequest computing = new ConnectorRequest("p9", TOKENS, Params.prefill());
+        p.scheduler().onAllocated(computing, P_BLOCKS, 0, 0);
+        d.decode("d9", TOKENS, like, D_BLOCKS, TOKENS);
+        assertThat(heard()).containsExactly(new Notification.Completion("p9", 1, true));
+    }
+
     /** Whether or not the message arrived. */
     @Test
     void aRegistrationThatCouldNotBeSentIsTakenBackBeforeItsBlocksAreFree() {
@@ -247,6 +258,21 @@ final class PushWaiterTest {
         d.decode("d1", TOKENS, params, D_BLOCKS);
         assertThat(heard()).hasSize(1);
         say("d1:1".getBytes(UTF_8));
+        assertThat(d.received()).containsExactly("d1");
+        assertThat(d.failed()).isEmpty();
+    }
+
+    /** Such a request may be read here as well, but no reader that says so has not claimed it. */
+    @Test
+    void aWriteOfWhatWillBeHandedOnCountsAlsoBeforeTheRankRegisters() {
+        KvTransferParams params =
+                Params.changed(handOver(), json -> json.put("do_remote_decode", true));
+        world.handshakes().setStuck(true);
+        d.decode("d1", TOKENS, params, D_BLOCKS);
+        ticks(2);
+        say("d1:1".getBytes(UTF_8));
+        world.handshakes().setStuck(false);
+        assertThat(heard()).hasSize(1);
         assertThat(d.received()).containsExactly("d1");
         assertThat(d.failed()).isEmpty();
     }

@@ -28,7 +28,7 @@ final class Intake {
      * What an id must not have in messages to peers: a comma, which separates ids, and a beginning
      * that looks like a kind of message. All else stays as it is, since a peer of vLLM's keeps it.
      */
-    private static final Pattern UNSAFE = Pattern.compile("[^!-~]|,|(?<=^[A-Z_]{1,16}):");
+    private static final Pattern UNSAFE = Pattern.compile("[^!-~]|,|(?<=^[A-Z_]{1,32}):");
 
     private final EngineConfig config;
     private final int vocabularySize;

@@ -52,6 +52,8 @@ final class IntakeTest {
     @Test
     void whatWouldBeTakenForSomethingElseIsReplaced() {
         assertThat(idOf("own", "a,b c\nd\u00e9")).startsWith("a_b_c_d_-");
-        assertThat(idOf("own", "PUSH_REG:x:y")).startsWith("PUSH_REG_x:y-");
+        for (String kind : List.of("HB", "PUSH_REG", "DORMOUSE_CLAIMED", "DORMOUSE_PUSH_END")) {
+            assertThat(idOf("own", kind + ":x:y")).startsWith(kind + "_x:y-");
+        }
     }
 }
