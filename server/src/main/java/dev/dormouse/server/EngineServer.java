@@ -180,11 +180,11 @@ public final class EngineServer implements AutoCloseable {
         paths.post(
                 "/tokenize",
                 (request, response) ->
-                        Answers.send(response, tokenizing.tokenize(RequestBody.bytes(request))));
+                        Answers.send(response, tokenizing.tokenize(JsonBodies.bytes(request))));
         paths.post(
                 "/detokenize",
                 (request, response) ->
-                        Answers.send(response, tokenizing.detokenize(RequestBody.bytes(request))));
+                        Answers.send(response, tokenizing.detokenize(JsonBodies.bytes(request))));
         paths.get(
                 "/version",
                 (request, response) ->
@@ -235,7 +235,7 @@ public final class EngineServer implements AutoCloseable {
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        runner.run(read(source, RequestBody.bytes(request), requestId), response);
+        runner.run(read(source, JsonBodies.bytes(request), requestId), response);
     }
 
     /** Whoever holds the prompt of a request that is refused here is told so. */
