@@ -97,7 +97,6 @@ final class LogSetUpTest {
 
     private LoggingEvent event(Level level, @Nullable Throwable failure) {
         Logger logger = context.getLogger("dormouse.engine");
-        return new LoggingEvent(
-                "caller", logger, level, "slept: level=1", failure, null);
+        return new LoggingEvent("caller", logger, level, "slept: level=1", failure, null);
     }
 }
