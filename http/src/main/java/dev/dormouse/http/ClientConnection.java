@@ -104,6 +104,15 @@ public final class ClientConnection implements ConnectionContext {
                 });
     }
 
+    /**
+     * Lets the connection end after the current request, whose end cannot be told. To be called by
+     * the thread that serves the connection.
+     */
+    void endAfterBrokenRequest() {
+        lastRequestServed = true;
+        requestCutShort = true;
+    }
+
     /** True if the answer went out before the request had come in. */
     boolean requestCutShort() {
         return requestCutShort;
@@ -161,9 +170,9 @@ public final class ClientConnection implements ConnectionContext {
         }
     }
 
-    private byte @Nullable [] take() {
+    private byte[] take() {
         if (lastRequestServed) {
-            return null;
+            throw new CloseConnectionException("the last request is served");
         }
         if (end == null) {
             try {
@@ -182,7 +191,9 @@ public final class ClientConnection implements ConnectionContext {
         if (end.cause() != null) {
             throw end.cause();
         }
-        return null;
+        // Not Helidon's own sign of the end: in the middle of a request it takes that for a failure
+        // of the server, and logs a stack trace for each client that leaves.
+        throw new CloseConnectionException("client left");
     }
 
     @Override

@@ -2,8 +2,14 @@ package dev.dormouse.http;
 
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import io.helidon.http.DirectHandler;
 import io.helidon.http.HeaderNames;
 import io.helidon.http.Headers;
+import io.helidon.http.RequestException;
+import io.helidon.webserver.CloseConnectionException;
+import io.helidon.webserver.http.ServerRequest;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.Locale;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -27,6 +33,32 @@ public final class JsonBodies {
         return media.equals("application/json") || media.endsWith("+json")
                 ? null
                 : "Content-Type is " + type + ", but must be application/json";
+    }
+
+    /**
+     * All bytes of a request's body; none if it has none. Not closed after a failure: that would
+     * read a refused body to its end.
+     *
+     * @throws RequestException if its length is beyond the server's limit, or its chunks are none
+     * @throws CloseConnectionException if the client leaves before its end
+     */
+    public static byte[] bytes(ServerRequest request) {
+        if (!request.content().hasEntity()) {
+            return new byte[0];
+        }
+        try {
+            return request.content().inputStream().readAllBytes();
+        } catch (IOException | UncheckedIOException e) {
+            throw new CloseConnectionException("reading the request body failed", e);
+        } catch (IllegalArgumentException e) { // how Helidon tells of a chunk without a length
+            ClientConnection.CURRENT.get().endAfterBrokenRequest();
+            throw RequestException.builder()
+                    .type(DirectHandler.EventType.BAD_REQUEST)
+                    .message("the body's chunks are malformed: " + e.getMessage())
+                    .setKeepAlive(false)
+                    .cause(e)
+                    .build();
+        }
     }
 
     /** What is wrong with a text that is no JSON, and where. */

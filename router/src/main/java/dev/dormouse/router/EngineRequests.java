@@ -196,12 +196,7 @@ final class EngineRequests {
 
     private byte[] readBody(ServerRequest request, ClientConnection client) {
         try (var _ = limits.start(clientTimeout, client::kill)) {
-            // Not closed here: that would read a refused body to its end.
-            return request.content().inputStream().readAllBytes();
-        } catch (RequestException e) {
-            throw e;
-        } catch (IOException | RuntimeException e) {
-            throw new AbruptEnd(Outcome.CANCELLED, "reading the request body failed: " + e);
+            return JsonBodies.bytes(request);
         }
     }
 

@@ -183,6 +183,28 @@ class RouterSurfaceTest {
     }
 
     @Test
+    void chunksThatAreNoneAreABadRequest() throws Exception {
+        try (RouterHarness h = harness();
+                RawClient client = h.rawClient()) {
+            client.send(
+                    """
+                    POST /v1/completions HTTP/1.1\r
+                    Host: router\r
+                    Transfer-Encoding: chunked\r
+                    \r
+                    ZZ\r
+                    {}\r
+                    """);
+
+            assertThat(client.readToEnd())
+                    .startsWith("HTTP/1.1 400 ")
+                    .contains("the body's chunks are malformed");
+            h.awaitMetric(1, "dormouse_router_requests_total", "outcome=\"rejected\"");
+            assertThat(h.prefill.requests()).isEmpty();
+        }
+    }
+
+    @Test
     void chunkedAndAnnouncedBodiesAreAccepted() throws Exception {
         try (RouterHarness h = harness();
                 RawClient client = h.rawClient()) {

@@ -1,6 +1,7 @@
 package dev.dormouse.server;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.http.JsonBodies;
 import io.helidon.http.Method;
 import io.helidon.webserver.http.Handler;
 import io.helidon.webserver.http.ServerRequest;
@@ -72,6 +73,6 @@ final class ControlRoutes {
     }
 
     private static ControlParameters parameters(ServerRequest request) {
-        return new ControlParameters(request.query(), RequestBody.bytes(request));
+        return new ControlParameters(request.query(), JsonBodies.bytes(request));
     }
 }

@@ -182,11 +182,11 @@ public final class EngineServer implements AutoCloseable {
         paths.post(
                 "/tokenize",
                 (request, response) ->
-                        Answers.send(response, tokenizing.tokenize(RequestBody.bytes(request))));
+                        Answers.send(response, tokenizing.tokenize(JsonBodies.bytes(request))));
         paths.post(
                 "/detokenize",
                 (request, response) ->
-                        Answers.send(response, tokenizing.detokenize(RequestBody.bytes(request))));
+                        Answers.send(response, tokenizing.detokenize(JsonBodies.bytes(request))));
         paths.get(
                 "/version",
                 (request, response) ->
@@ -239,7 +239,7 @@ public final class EngineServer implements AutoCloseable {
         response.header(X_REQUEST_ID, requestId);
         RequestLog log = RequestLog.begin(request, requestId, nanoClock);
         try {
-            log.ended(runner.run(read(source, RequestBody.bytes(request), requestId), response));
+            log.ended(runner.run(read(source, JsonBodies.bytes(request), requestId), response));
         } catch (ApiException e) {
             log.ended(e.code());
             throw e;

@@ -7,7 +7,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.http.JsonBodies;
-import io.helidon.webserver.http.ServerRequest;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -25,18 +24,6 @@ final class RequestBody {
 
     private RequestBody(ObjectNode json) {
         this.json = json;
-    }
-
-    /** All bytes of a request's body; none if it has none. */
-    static byte[] bytes(ServerRequest request) {
-        if (!request.content().hasEntity()) {
-            return new byte[0];
-        }
-        try {
-            return request.content().inputStream().readAllBytes();
-        } catch (IOException e) {
-            throw ApiException.badRequest(null, "the body cannot be read: " + e.getMessage());
-        }
     }
 
     static RequestBody parse(byte[] bytes) {

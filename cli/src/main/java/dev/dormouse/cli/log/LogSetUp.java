@@ -63,9 +63,10 @@ public final class LogSetUp extends ContextAwareBase implements Configurator {
     static Encoder<ILoggingEvent> encoder(String format) {
         if (format.equals("json")) {
             JsonEncoder json = new JsonEncoder();
-            json.setWithFormattedMessage(true);
-            json.setWithMessage(false);
-            json.setWithArguments(false);
+            // The bridge from System.Logger has put the arguments into the message already.
+            json.setWithFormattedMessage(false);
+            json.setWithMessage(true);
+            json.setWithArguments(true);
             json.setWithContext(false);
             json.setWithMDC(false);
             json.setWithSequenceNumber(false);

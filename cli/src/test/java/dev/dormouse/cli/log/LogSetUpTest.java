@@ -9,9 +9,11 @@ import ch.qos.logback.classic.spi.Configurator.ExecutionStatus;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.classic.spi.LoggingEvent;
 import ch.qos.logback.core.encoder.Encoder;
+import ch.qos.logback.core.read.ListAppender;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.charset.StandardCharsets;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -57,6 +59,36 @@ final class LogSetUpTest {
     }
 
     @Test
+    void bracesInAValueStayAsTheyAre() {
+        ListAppender<ILoggingEvent> events = new ListAppender<>();
+        events.start();
+        Logger logger =
+                ((LoggerContext) LoggerFactory.getILoggerFactory()).getLogger("dormouse.test");
+        logger.setLevel(Level.INFO);
+        logger.addAppender(events);
+        try {
+            System.getLogger("dormouse.test")
+                    .log(System.Logger.Level.INFO, "kind={0} phases={1}", "wake", Map.of());
+        } finally {
+            logger.detachAppender(events);
+            logger.setLevel(null);
+        }
+
+        assertThat(new LogLine().doLayout(events.list.getFirst()).strip())
+                .endsWith("dormouse.test - kind=wake phases={}");
+    }
+
+    @Test
+    void whoLogsToSlf4jHasItsArgumentsPutIn() {
+        Logger logger = context.getLogger("io.micrometer.core");
+        LoggingEvent event =
+                new LoggingEvent(
+                        "caller", logger, Level.WARN, "meter={}", null, new Object[] {"m"});
+
+        assertThat(new LogLine().doLayout(event).strip()).endsWith("io.micrometer.core - meter=m");
+    }
+
+    @Test
     void aStackTraceFollowsWithItsCause() {
         Exception failure = new IllegalStateException("outer", new ArithmeticException("inner"));
 
@@ -78,7 +110,7 @@ final class LogSetUpTest {
                         StandardCharsets.UTF_8);
 
         JsonNode json = new ObjectMapper().readTree(text);
-        assertThat(json.path("formattedMessage").asText()).isEqualTo("slept: level=1");
+        assertThat(json.path("message").asText()).isEqualTo("slept: level=1");
         assertThat(json.path("level").asText()).isEqualTo("WARN");
         assertThat(json.path("loggerName").asText()).isEqualTo("dormouse.engine");
         assertThat(json.path("timestamp").isNumber()).isTrue();
@@ -88,7 +120,6 @@ final class LogSetUpTest {
 
     private LoggingEvent event(Level level, @Nullable Throwable failure) {
         Logger logger = context.getLogger("dormouse.engine");
-        return new LoggingEvent(
-                "caller", logger, level, "slept: level={}", failure, new Object[] {1});
+        return new LoggingEvent("caller", logger, level, "slept: level=1", failure, null);
     }
 }
