@@ -100,6 +100,59 @@ final class PushMatchesTest {
     }
 
     @Test
+    void whoWaitedOnceBeginsNothingWhenTheSameIdIsHeldAgain() {
+        PushRegistration named = registration("d1", "p1");
+        PushRegistration unnamed = registration("cmpl-1-00000000", "");
+        for (PushRegistration waiting : List.of(named, unnamed)) {
+            String id = waiting.equals(named) ? "p1" : "cmpl-1-aAfF09Bb";
+            matches.register(waiting, AGENT, 0);
+            assertMatch(matches.hold(id, BLOCKS), waiting, id, 0);
+            matches.close(waiting.decoder(), 1);
+            assertThat(matches.hold(id, BLOCKS)).as("nobody waits").isNull();
+            assertThat(matches.isClosed(waiting.decoder())).isTrue();
+        }
+    }
+
+    @Test
+    void whatIsGoneDoesNotMakeAnIdUnclear() {
+        matches.hold("cmpl-1-00000000", BLOCKS);
+        matches.hold("cmpl-1-11111111", BLOCKS);
+        matches.sweep(Set.of("cmpl-1-11111111")::contains, _ -> true, 1);
+        PushRegistration first = registration("cmpl-1-22222222", "");
+        assertMatch(matches.register(first, AGENT, 2), first, "cmpl-1-11111111", 2);
+
+        matches.hold("cmpl-1-33333333", BLOCKS);
+        PushRegistration second = registration("cmpl-1-44444444", "");
+        assertMatch(matches.register(second, AGENT, 3), second, "cmpl-1-33333333", 3);
+    }
+
+    @Test
+    void onceAllIsForgottenNothingOfItIsFound() {
+        matches.hold("cmpl-1-00000000", BLOCKS);
+        matches.clear(1);
+        assertThat(matches.register(registration("cmpl-1-22222222", ""), AGENT, 2)).isNull();
+        assertThat(matches.isActive(registration("cmpl-1-22222222", "").decoder())).isFalse();
+    }
+
+    @Test
+    void onlyADashAndEightHexadecimalDigitsAreASuffix() {
+        for (String other :
+                List.of(
+                        "cmpl-1-0000000g",
+                        "cmpl-1-0000000/",
+                        "cmpl-1-0000000:",
+                        "cmpl-1-000000@0")) {
+            matches.hold(other, BLOCKS);
+            PushRegistration waiting = registration("cmpl-1-11111111", "");
+            assertThat(matches.register(waiting, AGENT, 0)).as(other).isNull();
+            matches.close(waiting.decoder(), 1);
+        }
+        matches.hold("-01234567", BLOCKS);
+        PushRegistration bare = registration("-89abcdEF", "");
+        assertMatch(matches.register(bare, AGENT, 2), bare, "-01234567", 2);
+    }
+
+    @Test
     void whatIsNotHeldAnyMoreMeetsNobody() {
         matches.hold("p1", BLOCKS);
         matches.hold("p2", BLOCKS);
