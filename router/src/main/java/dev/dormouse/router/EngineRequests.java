@@ -2,6 +2,7 @@ package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.JsonBodies;
+import dev.dormouse.http.RequestPlaces;
 import dev.dormouse.http.TimeLimits;
 import dev.dormouse.http.TraceContext;
 import dev.dormouse.router.routing.ApiError;
@@ -21,8 +22,6 @@ import java.lang.System.Logger.Level;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -45,10 +44,8 @@ final class EngineRequests {
     private final TimeLimits limits;
     private final Duration clientTimeout;
     private final boolean forwardLastTurn;
-    private final int allPlaces;
-    private final Semaphore places;
+    private final RequestPlaces places;
     private final Supplier<String> freshRequestIds;
-    private volatile boolean ending;
 
     /** {@code freshRequestIds} names the requests whose clients do not. */
     EngineRequests(
@@ -66,8 +63,7 @@ final class EngineRequests {
         this.limits = limits;
         this.clientTimeout = config.clientTimeout();
         this.forwardLastTurn = config.forwardLastTurn();
-        this.allPlaces = config.maxRequestsInFlight();
-        this.places = new Semaphore(allPlaces);
+        this.places = new RequestPlaces(config.maxRequestsInFlight());
         this.freshRequestIds = freshRequestIds;
     }
 
@@ -96,28 +92,24 @@ final class EngineRequests {
      * @return false if some are not by the limit
      */
     boolean windDown(Duration limit) throws InterruptedException {
-        ending = true;
-        if (!places.tryAcquire(allPlaces, limit.toNanos(), TimeUnit.NANOSECONDS)) {
-            return false;
-        }
-        places.release(allPlaces);
-        return true;
+        places.close();
+        return places.awaitEmpty(limit);
     }
 
     /** True once it takes no new requests. */
     boolean isEnding() {
-        return ending;
+        return places.isClosed();
     }
 
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
-        if (ending) {
+        if (places.isClosed()) {
             ErrorAnswer.send(
                     new ApiError(
                             503, "router_unavailable", "the router shuts down", null, null, "1"),
                     response);
             return Outcome.FAILED;
         }
-        if (!places.tryAcquire()) {
+        if (!places.tryTake()) {
             ErrorAnswer.send(
                     new ApiError(
                             503, "router_busy", "too many requests in flight", null, null, "1"),
@@ -160,7 +152,7 @@ final class EngineRequests {
                     TraceContext.traceId(request.headers()).orElse("-"));
             return outcome;
         } finally {
-            places.release();
+            places.leave();
         }
     }
 

@@ -37,11 +37,6 @@ public record AdminConfig(String host, int port, @Nullable String token, boolean
         }
     }
 
-    /** On this machine only, at the default port. */
-    public static AdminConfig local(int publicPort) {
-        return new AdminConfig("127.0.0.1", defaultPort(publicPort), null, false);
-    }
-
     /**
      * 10,000 above the public port, or below it where there is no room; a free one for a free one.
      */

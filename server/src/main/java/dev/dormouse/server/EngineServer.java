@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.http.JsonBodies;
+import dev.dormouse.http.RequestPlaces;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
 import io.helidon.webserver.http.ServerRequest;
@@ -13,7 +14,6 @@ import java.time.InstantSource;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -42,15 +42,13 @@ public final class EngineServer implements AutoCloseable {
     private final JobReader reader;
     private final Tokenizing tokenizing;
     private final String version;
-    private final int maxRequestsInFlight;
-    private final Semaphore places;
+    private final RequestPlaces places;
     private final Semaphore reading = new Semaphore(MAX_BODIES_READ);
     private final InstantSource clock;
     private final LongSupplier nanoClock;
     private final TimeLimits limits = new TimeLimits();
     private final Listener publicListener;
     private final Listener adminListener;
-    private volatile boolean ending;
 
     private EngineServer(
             ServerConfig config,
@@ -66,10 +64,9 @@ public final class EngineServer implements AutoCloseable {
         this.reader = new JobReader(engine.info(), config.legs(), text.tokenizer());
         this.version = config.version();
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
-        this.maxRequestsInFlight = config.maxRequestsInFlight();
-        this.places = new Semaphore(maxRequestsInFlight);
+        this.places = new RequestPlaces(config.maxRequestsInFlight());
         ControlRoutes control = new ControlRoutes(new ControlHandlers(engine, metrics.control()));
-        StatusRoutes status = new StatusRoutes(engine, metrics, () -> !ending);
+        StatusRoutes status = new StatusRoutes(engine, metrics, () -> !places.isClosed());
         AdminConfig admin = config.admin();
         try {
             this.adminListener =
@@ -135,16 +132,12 @@ public final class EngineServer implements AutoCloseable {
      * Takes no new completions from now on and is not ready any more; those that are there go on.
      */
     public void stopAdmitting() {
-        ending = true;
+        places.close();
     }
 
     /** Waits until every completion is answered; false if some are not by the limit. */
     public boolean awaitAnswers(Duration limit) throws InterruptedException {
-        if (!places.tryAcquire(maxRequestsInFlight, limit.toNanos(), TimeUnit.NANOSECONDS)) {
-            return false;
-        }
-        places.release(maxRequestsInFlight);
-        return true;
+        return places.awaitEmpty(limit);
     }
 
     @Override
@@ -207,12 +200,12 @@ public final class EngineServer implements AutoCloseable {
 
     /** Completions that are read or served now. */
     private int load() {
-        return maxRequestsInFlight - places.availablePermits();
+        return places.taken();
     }
 
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
-        if (ending) {
+        if (places.isClosed()) {
             throw ApiException.of(
                     503, "engine_unavailable", "the engine shuts down; ask another one");
         }
@@ -220,16 +213,16 @@ public final class EngineServer implements AutoCloseable {
         if (refusal != null) {
             throw ApiException.of(400, "unsupported_media_type", refusal);
         }
-        if (!places.tryAcquire()) {
+        if (!places.tryTake()) {
             throw ApiException.of(
                     503,
                     "engine_busy",
-                    maxRequestsInFlight + " requests are in flight already; try again later");
+                    places.most() + " requests are in flight already; try again later");
         }
         try {
             generate(source, request, response);
         } finally {
-            places.release();
+            places.leave();
         }
     }
 

@@ -379,7 +379,7 @@ class EngineServerTest extends ServerFixture {
                         1000,
                         1,
                         ServedLegs.BOTH,
-                        AdminConfig.local(0),
+                        ADMIN,
                         List.of(),
                         "1");
         assertThatThrownBy(

@@ -34,6 +34,9 @@ abstract class ServerFixture {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int MAX_REQUESTS = 100;
 
+    /** On a free port of this machine's own address. */
+    static final AdminConfig ADMIN = new AdminConfig("127.0.0.1", 0, null, false);
+
     /** Parameters of a request whose prompt a prefill engine holds. */
     static final String READ =
             """
@@ -73,7 +76,7 @@ abstract class ServerFixture {
                         10_000,
                         maxRequestsInFlight,
                         legs,
-                        AdminConfig.local(0),
+                        ADMIN,
                         List.of(apiKeys),
                         "1.2.3"),
                 engine,

@@ -68,7 +68,8 @@ public final class SteppedEngine implements AutoCloseable {
         engine.core().close();
     }
 
-    private static final TextDecoder NO_TEXT =
+    /** For models whose tokens have none. */
+    static final TextDecoder NO_TEXT =
             new TextDecoder() {
                 @Override
                 public String push(int tokenId) {

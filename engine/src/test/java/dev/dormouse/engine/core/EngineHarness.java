@@ -86,45 +86,39 @@ final class EngineHarness implements AutoCloseable {
 
     /** The same settings with memory for as many blocks on each rank. */
     private static EngineConfig ofRanks(EngineConfig config, int ranks) {
-        return new EngineConfig(
-                config.servedModelName(),
+        return changed(
+                config,
                 config.kvCacheBytes() * ranks,
-                config.blockTokens(),
-                config.kvType(),
-                config.maxModelLength(),
-                config.maxSequences(),
-                config.maxBatchedTokens(),
                 config.maxWaiting(),
-                config.prefixCaching(),
-                config.sleepMode(),
                 config.holdRequestsWhileAsleep(),
-                config.recomputeFailedLoads(),
-                config.poisonWokenMemory());
+                config.recomputeFailedLoads());
     }
 
     /** The same settings, but requests fail whose KV cannot be read. */
     static EngineConfig failingLoads(EngineConfig config) {
-        return new EngineConfig(
-                config.servedModelName(),
+        return changed(
+                config,
                 config.kvCacheBytes(),
-                config.blockTokens(),
-                config.kvType(),
-                config.maxModelLength(),
-                config.maxSequences(),
-                config.maxBatchedTokens(),
                 config.maxWaiting(),
-                config.prefixCaching(),
-                config.sleepMode(),
                 config.holdRequestsWhileAsleep(),
-                false,
-                config.poisonWokenMemory());
+                false);
     }
 
     /** The same settings, but requests that arrive asleep wait. */
     static EngineConfig holding(EngineConfig config, int maxWaiting) {
+        return changed(
+                config, config.kvCacheBytes(), maxWaiting, true, config.recomputeFailedLoads());
+    }
+
+    private static EngineConfig changed(
+            EngineConfig config,
+            long kvCacheBytes,
+            int maxWaiting,
+            boolean holdRequestsWhileAsleep,
+            boolean recomputeFailedLoads) {
         return new EngineConfig(
                 config.servedModelName(),
-                config.kvCacheBytes(),
+                kvCacheBytes,
                 config.blockTokens(),
                 config.kvType(),
                 config.maxModelLength(),
@@ -133,8 +127,8 @@ final class EngineHarness implements AutoCloseable {
                 maxWaiting,
                 config.prefixCaching(),
                 config.sleepMode(),
-                true,
-                config.recomputeFailedLoads(),
+                holdRequestsWhileAsleep,
+                recomputeFailedLoads,
                 config.poisonWokenMemory());
     }
 

@@ -4,7 +4,6 @@ import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
-import dev.dormouse.engine.output.TextDecoder;
 import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.model.KvType;
 import dev.dormouse.model.LanguageModel;
@@ -69,7 +68,7 @@ final class RankedEngine implements AutoCloseable {
                 Engines.assemble(
                         config,
                         new FaultyModel(LlamaModel.open(file, 2, ranks)),
-                        new Engines.Text(Set.of(), _ -> new NoText()),
+                        new Engines.Text(Set.of(), _ -> SteppedEngine.NO_TEXT),
                         connector,
                         new Engines.Surroundings(
                                 System::nanoTime,
@@ -211,18 +210,6 @@ final class RankedEngine implements AutoCloseable {
         @Override
         public void close() {
             memory.close();
-        }
-    }
-
-    private static final class NoText implements TextDecoder {
-        @Override
-        public String push(int tokenId) {
-            return "";
-        }
-
-        @Override
-        public String finish() {
-            return "";
         }
     }
 }

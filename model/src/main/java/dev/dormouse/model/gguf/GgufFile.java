@@ -2,11 +2,8 @@ package dev.dormouse.model.gguf;
 
 import dev.dormouse.model.TensorSource;
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Map;
@@ -22,15 +19,13 @@ import org.jspecify.annotations.Nullable;
  */
 public final class GgufFile implements TensorSource, AutoCloseable {
     private final Path path;
-    private final Arena arena;
-    private final MemorySegment bytes;
+    private final MappedFile file;
     private final GgufMetadata metadata;
     private final Map<String, TensorInfo> tensors;
 
-    private GgufFile(Path path, Arena arena, MemorySegment bytes, GgufParser.Header header) {
+    private GgufFile(Path path, MappedFile file, GgufParser.Header header) {
         this.path = path;
-        this.arena = arena;
-        this.bytes = bytes;
+        this.file = file;
         this.metadata = header.metadata();
         this.tensors = Collections.unmodifiableMap(header.tensors());
     }
@@ -41,21 +36,21 @@ public final class GgufFile implements TensorSource, AutoCloseable {
      * @throws GgufException when the file cannot be read, is malformed, or has a tensor of an
      *     unsupported type
      */
-    @SuppressWarnings("MustBeClosedChecker") // the returned object owns the arena
     public static GgufFile open(Path path) {
-        Arena arena = Arena.ofShared();
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
-            MemorySegment bytes =
-                    channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size(), arena)
-                            .asReadOnly();
-            GgufParser.Header header = new GgufParser(bytes, path.toString()).parse();
-            return new GgufFile(path, arena, bytes, header);
-        } catch (IOException e) {
-            arena.close();
-            throw new GgufException("open " + path + ": " + e, e);
+        MappedFile file = map(path);
+        try {
+            return new GgufFile(path, file, new GgufParser(file.bytes(), path.toString()).parse());
         } catch (RuntimeException | Error e) {
-            arena.close();
+            file.close();
             throw e;
+        }
+    }
+
+    private static MappedFile map(Path path) {
+        try {
+            return MappedFile.open(path);
+        } catch (IOException e) {
+            throw new GgufException("open " + path + ": " + e, e);
         }
     }
 
@@ -66,7 +61,7 @@ public final class GgufFile implements TensorSource, AutoCloseable {
 
     /** Size of the file in bytes. */
     public long lengthBytes() {
-        return bytes.byteSize();
+        return file.bytes().byteSize();
     }
 
     /** The key-value part. */
@@ -109,19 +104,13 @@ public final class GgufFile implements TensorSource, AutoCloseable {
             throw new GgufException(
                     "read %s: tensor '%s' is not of this file".formatted(path, tensor.name()));
         }
-        if (!arena.scope().isAlive()) {
-            throw new IllegalStateException(
-                    "read " + path + ": tensor '" + tensor.name() + "' was asked after close");
-        }
-        return bytes.asSlice(tensor.fileOffset(), tensor.lengthBytes());
+        return file.data(tensor);
     }
 
     /** Unmaps the file. Slices handed out before are unusable from then on. Idempotent. */
     @Override
-    public synchronized void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
-        }
+    public void close() {
+        file.close();
     }
 
     @Override
