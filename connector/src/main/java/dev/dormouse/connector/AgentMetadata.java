@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.TransportMetadata;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * version 15. The components stand in wire order.
  *
  * @param engineId the engine
- * @param agentMetadata the transport's own bytes
+ * @param agentMetadata the transport's own bytes; what is for the same host only is a key of this
+ *     product's, which vLLM ignores
  * @param baseAddresses virtual address of each region
  * @param deviceId the device's ordinal, 0 for host memory
  * @param blocks blocks per region
@@ -32,10 +34,9 @@ import org.jspecify.annotations.Nullable;
  * @param regionMembers names of all layers in each region; empty unless regions are shared
  * @param packedMembers per layer, offset and bytes in a packed row; empty unless rows are packed
  */
-@SuppressWarnings("ArrayRecordComponent") // opaque bytes, copied where they cross a boundary
 public record AgentMetadata(
         String engineId,
-        byte[] agentMetadata,
+        TransportMetadata agentMetadata,
         List<Long> baseAddresses,
         int deviceId,
         int blocks,
@@ -75,11 +76,14 @@ public record AgentMetadata(
      * @param agentMetadata the transport's own bytes, taken after the regions were registered
      */
     static AgentMetadata ofAttention(
-            String engineId, byte[] agentMetadata, KvCacheRegions cache, String attentionBackend) {
+            String engineId,
+            TransportMetadata agentMetadata,
+            KvCacheRegions cache,
+            String attentionBackend) {
         List<KvCacheRegions.Region> regions = cache.regions();
         return new AgentMetadata(
                 engineId,
-                agentMetadata.clone(),
+                agentMetadata,
                 regions.stream().map(KvCacheRegions.Region::address).toList(),
                 cache.deviceId(),
                 regions.getFirst().blocks(),

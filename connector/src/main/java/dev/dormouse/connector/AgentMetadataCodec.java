@@ -1,13 +1,15 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.TransportMetadata;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@link AgentMetadata} as vLLM's msgspec writes it: a map with all 21 keys in declaration order;
- * read by key, in any order, unknown keys ignored, the last nine optional.
+ * {@link AgentMetadata} as vLLM's msgspec writes it: a map with all 21 keys in declaration order,
+ * and behind them {@code same_host}, if there is something to tell; read by key, in any order,
+ * unknown keys ignored, the last nine of vLLM's optional.
  */
 final class AgentMetadataCodec {
     static final int MAX_BYTES = 16 << 20;
@@ -18,9 +20,10 @@ final class AgentMetadataCodec {
     private AgentMetadataCodec() {}
 
     static byte[] encode(AgentMetadata metadata) {
-        WireWriter out = new WireWriter().map(21);
+        byte[] sameHost = metadata.agentMetadata().sameHost();
+        WireWriter out = new WireWriter().map(sameHost.length == 0 ? 21 : 22);
         out.string("engine_id").string(metadata.engineId());
-        out.string("agent_metadata").binary(metadata.agentMetadata());
+        out.string("agent_metadata").binary(metadata.agentMetadata().agent());
         out.string("kv_caches_base_addr").integers(metadata.baseAddresses());
         out.string("device_id").integer(metadata.deviceId());
         out.string("num_blocks").integer(metadata.blocks());
@@ -42,6 +45,9 @@ final class AgentMetadataCodec {
         out.string("region_members").list(metadata.regionMembers(), out::strings);
         out.string("packed_member_layouts").map(metadata.packedMembers().size());
         metadata.packedMembers().forEach((layer, place) -> out.string(layer).integers(place));
+        if (sameHost.length > 0) {
+            out.string("same_host").binary(sameHost);
+        }
         return out.bytes();
     }
 
@@ -64,6 +70,7 @@ final class AgentMetadataCodec {
         private final WireReader in;
         private @Nullable String engineId;
         private byte @Nullable [] agentMetadata;
+        private byte[] sameHost = {};
         private @Nullable List<Long> baseAddresses;
         private @Nullable Long deviceId;
         private @Nullable Long blocks;
@@ -92,6 +99,7 @@ final class AgentMetadataCodec {
             switch (key) {
                 case "engine_id" -> engineId = name(key);
                 case "agent_metadata" -> agentMetadata = in.binary(key, MAX_BYTES);
+                case "same_host" -> sameHost = in.binary(key, MAX_BYTES);
                 case "kv_caches_base_addr" -> baseAddresses = integers(key, 1);
                 case "device_id" -> deviceId = count(key, 0);
                 case "num_blocks" -> blocks = count(key, 1);
@@ -121,7 +129,7 @@ final class AgentMetadataCodec {
         AgentMetadata metadata() {
             return new AgentMetadata(
                     required("engine_id", engineId),
-                    required("agent_metadata", agentMetadata),
+                    new TransportMetadata(required("agent_metadata", agentMetadata), sameHost),
                     required("kv_caches_base_addr", baseAddresses),
                     required("device_id", deviceId).intValue(),
                     required("num_blocks", blocks).intValue(),

@@ -1,7 +1,7 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.TransportMetadata;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -31,11 +31,9 @@ record FetchedEngine(
      * @param agentMetadata the transport's bytes
      * @param geometry its regions
      */
-    @SuppressWarnings("ArrayRecordComponent") // opaque bytes, never changed
-    record FetchedRank(byte[] agentMetadata, RemoteGeometry geometry) {
+    record FetchedRank(TransportMetadata agentMetadata, RemoteGeometry geometry) {
         boolean sameAs(FetchedRank other) {
-            return geometry.equals(other.geometry)
-                    && Arrays.equals(agentMetadata, other.agentMetadata);
+            return geometry.equals(other.geometry) && agentMetadata.equals(other.agentMetadata);
         }
     }
 

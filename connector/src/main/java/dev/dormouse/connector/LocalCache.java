@@ -4,6 +4,7 @@ import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -58,6 +59,7 @@ final class LocalCache {
      */
     void register() {
         if (registration != null) {
+            readmit();
             derived = derived == null ? derive() : derived;
             return;
         }
@@ -73,6 +75,22 @@ final class LocalCache {
                 e.addSuppressed(second);
             }
             throw e;
+        }
+    }
+
+    /**
+     * Asks peers to end what use they make of the memory by themselves.
+     *
+     * @return who has not yet
+     */
+    List<String> revoke() {
+        return registration == null ? List.of() : registration.revoke();
+    }
+
+    /** Lets peers use the memory again, if the release was given up. */
+    void readmit() {
+        if (registration != null) {
+            registration.readmit();
         }
     }
 
@@ -117,7 +135,7 @@ final class LocalCache {
     }
 
     private Derived derive() {
-        byte[] agentMetadata = transport.metadata();
+        TransportMetadata agentMetadata = transport.metadata();
         return new Derived(
                 new LocalBlockLists(transport, regions),
                 AgentMetadata.ofAttention(

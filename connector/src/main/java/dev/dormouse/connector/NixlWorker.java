@@ -203,6 +203,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     public void restoreKvCaches() {
         Open open = required();
         if (!released && open.local().state() == LocalCache.State.REGISTERED) {
+            open.local().readmit();
             return;
         }
         if (!config.skipReregistration()) {
@@ -248,10 +249,11 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     private void awaitQuiet(Open open, Duration limit) {
         long startNanos = now();
         progress(open);
-        while (!open.traffic().isQuiet() || !open.engines().isQuiet()) {
+        while (!open.traffic().isQuiet() || !open.engines().isQuiet() || !revoke(open).isEmpty()) {
             if (now() - startNanos >= limit.toNanos()) {
                 List<String> pending = new ArrayList<>(open.traffic().describe(now()));
                 pending.addAll(open.engines().describe(now()));
+                revoke(open).forEach(user -> pending.add("memory in use by " + user));
                 throw new ReleaseTimeoutException(
                         "release of the KV cache: still pending after "
                                 + limit
@@ -262,6 +264,10 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
             surroundings.idle().run();
             progress(open);
         }
+    }
+
+    private List<String> revoke(Open open) {
+        return config.skipReregistration() ? List.of() : open.local().revoke();
     }
 
     private void progress(Open open) {

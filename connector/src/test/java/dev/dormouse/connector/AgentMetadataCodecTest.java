@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.dormouse.testkit.Seeded;
+import dev.dormouse.transport.TransportMetadata;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
@@ -30,9 +31,13 @@ final class AgentMetadataCodecTest {
                                     + "636b65645f6d656d6265725f6c61796f75747381a161920040");
 
     private static AgentMetadata golden() {
+        return of(TransportMetadata.ofAgent("AG".getBytes(UTF_8)));
+    }
+
+    private static AgentMetadata of(TransportMetadata agentMetadata) {
         return new AgentMetadata(
                 "e1",
-                "AG".getBytes(UTF_8),
+                agentMetadata,
                 List.of(0x7f00_0000_0000L),
                 0,
                 4,
@@ -68,6 +73,17 @@ final class AgentMetadataCodecTest {
                 .ignoringFields("baseAddresses")
                 .isEqualTo(golden());
         assertThat(read.baseAddresses()).containsExactly(0x7f00_0000_0000L);
+    }
+
+    @Test
+    void whatIsForTheSameHostIsOneKeyBehindVllms() {
+        TransportMetadata both = new TransportMetadata("AG".getBytes(UTF_8), new byte[] {1, 2});
+        byte[] bytes = AgentMetadataCodec.encode(of(both));
+        byte[] added = new WireWriter().string("same_host").binary(new byte[] {1, 2}).bytes();
+        assertThat(bytes).hasSize(GOLDEN.length + added.length).endsWith(added);
+        assertThat(bytes[2]).isEqualTo((byte) 22);
+        assertThat(AgentMetadataCodec.decode(bytes).agentMetadata()).isEqualTo(both);
+        assertThat(AgentMetadataCodec.decode(GOLDEN).agentMetadata().sameHost()).isEmpty();
     }
 
     @Test

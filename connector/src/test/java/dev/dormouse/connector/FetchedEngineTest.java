@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
+import dev.dormouse.transport.TransportMetadata;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -34,7 +35,7 @@ final class FetchedEngineTest {
             AgentMetadata metadata =
                     new AgentMetadata(
                             "P",
-                            new byte[] {1},
+                            TransportMetadata.ofAgent(new byte[] {1}),
                             List.of(4_096L, 8_192L),
                             0,
                             9,

@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.testkit.Addressing;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -104,7 +105,10 @@ final class NextTurnTest {
                                 0,
                                 0,
                                 AgentMetadata.ofAttention(
-                                        "E", new byte[] {1}, p.rank().regions(), "FLASH_ATTN"))));
+                                        "E",
+                                        TransportMetadata.ofAgent(new byte[] {1}),
+                                        p.rank().regions(),
+                                        "FLASH_ATTN"))));
         KvTransferParams ofDormouse = Params.remote(_ -> {});
         KvTransferParams ofVllm = Params.remote(json -> json.remove("remote_instance_id"));
         String keys =

@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.transport.MemoryKind;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
@@ -53,7 +54,11 @@ final class PublishedPayloadTest {
                         case VRAM -> "VRAM";
                     };
             assertThat(
-                            AgentMetadata.ofAttention("P", new byte[1], regions, "FLASH_ATTN")
+                            AgentMetadata.ofAttention(
+                                            "P",
+                                            TransportMetadata.ofAgent(new byte[1]),
+                                            regions,
+                                            "FLASH_ATTN")
                                     .memoryTypes())
                     .hasSize(ModelEngine.LAYERS)
                     .containsOnly(name);

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.tuple;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import dev.dormouse.transport.TransportMetadata;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -441,6 +442,10 @@ final class PullSchedulerTest {
         return new RankPayload(
                 0,
                 tpRank,
-                AgentMetadata.ofAttention(engineId, new byte[] {1}, regions, "FLASH_ATTN"));
+                AgentMetadata.ofAttention(
+                        engineId,
+                        TransportMetadata.ofAgent(new byte[] {1}),
+                        regions,
+                        "FLASH_ATTN"));
     }
 }

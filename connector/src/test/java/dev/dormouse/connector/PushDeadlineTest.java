@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
@@ -114,7 +115,7 @@ final class PushDeadlineTest {
                         0));
     }
 
-    private static byte[] metadata(ModelEngine engine) {
+    private static TransportMetadata metadata(ModelEngine engine) {
         return engine.rank().worker().payload().metadata().agentMetadata();
     }
 }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelCounts;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -479,7 +480,7 @@ final class PushSleepTest {
         }
     }
 
-    private static byte[] metadata(ModelEngine engine) {
+    private static TransportMetadata metadata(ModelEngine engine) {
         return engine.rank().worker().payload().metadata().agentMetadata();
     }
 }

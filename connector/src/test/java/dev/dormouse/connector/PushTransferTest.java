@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -342,7 +343,7 @@ final class PushTransferTest {
         return PushRegistrations.of(waiting, id, p, holderRequest, blocks, tells, world);
     }
 
-    private static byte[] metadata(ModelEngine engine) {
+    private static TransportMetadata metadata(ModelEngine engine) {
         return engine.rank().worker().payload().metadata().agentMetadata();
     }
 

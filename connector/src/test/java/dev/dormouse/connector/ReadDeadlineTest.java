@@ -7,6 +7,7 @@ import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelCounts;
 import dev.dormouse.testkit.ModelFault;
 import dev.dormouse.transport.PeerMessage;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -391,7 +392,11 @@ final class ReadDeadlineTest {
         return new RankPayload(
                 0,
                 0,
-                AgentMetadata.ofAttention("E", new byte[] {1}, p.rank().regions(), "FLASH_ATTN"));
+                AgentMetadata.ofAttention(
+                        "E",
+                        TransportMetadata.ofAgent(new byte[] {1}),
+                        p.rank().regions(),
+                        "FLASH_ATTN"));
     }
 
     private void assertTransfers(long content) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import dev.dormouse.transport.BlockRow;
+import dev.dormouse.transport.TransportMetadata;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +14,8 @@ import org.junit.jupiter.api.Test;
 final class RemoteGeometryTest {
     private static final KvCacheRegions LOCAL = new ModelWorld().start("P").rank().regions();
     private static final AgentMetadata FITTING =
-            AgentMetadata.ofAttention("P", new byte[] {1}, LOCAL, "FLASH_ATTN");
+            AgentMetadata.ofAttention(
+                    "P", TransportMetadata.ofAgent(new byte[] {1}), LOCAL, "FLASH_ATTN");
 
     @Test
     void anEqualPeerIsAccepted() {
@@ -163,7 +165,7 @@ final class RemoteGeometryTest {
     private static AgentMetadata with(Map<String, Object> changes) {
         return new AgentMetadata(
                 (String) changes.getOrDefault("engineId", "P"),
-                new byte[] {1},
+                TransportMetadata.ofAgent(new byte[] {1}),
                 (List<Long>) changes.getOrDefault("bases", FITTING.baseAddresses()),
                 0,
                 (int) changes.getOrDefault("blocks", ModelEngine.BLOCKS),

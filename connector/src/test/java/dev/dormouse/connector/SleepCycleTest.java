@@ -12,6 +12,7 @@ import dev.dormouse.testkit.ModelTransport;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -100,7 +101,7 @@ final class SleepCycleTest {
         world.forget(p);
         NixlWorker worker = p.rank().worker();
         worker.restoreKvCaches();
-        byte[] before = worker.payload().metadata().agentMetadata();
+        TransportMetadata before = worker.payload().metadata().agentMetadata();
         for (int cycle = 0; cycle < 2; cycle++) {
             worker.releaseKvCaches(LIMIT);
             worker.releaseKvCaches(LIMIT);
@@ -108,7 +109,7 @@ final class SleepCycleTest {
             worker.restoreKvCaches();
             worker.restoreKvCaches();
             assertThat(p.rank().transport().counts()).isEqualTo(new ModelCounts(1, 1, 0, 0));
-            byte[] after = worker.payload().metadata().agentMetadata();
+            TransportMetadata after = worker.payload().metadata().agentMetadata();
             assertThat(after).isNotEqualTo(before);
             before = after;
         }
@@ -193,7 +194,7 @@ final class SleepCycleTest {
         KvTransferParams params = p.prefill("p1", 8, P_BLOCKS, 1);
         d.decode("d1", 8, params, D_BLOCKS);
         runUntilPosted();
-        byte[] metadata = d.rank().worker().payload().metadata().agentMetadata();
+        TransportMetadata metadata = d.rank().worker().payload().metadata().agentMetadata();
 
         assertThatExceptionOfType(ReleaseTimeoutException.class)
                 .isThrownBy(() -> d.rank().worker().releaseKvCaches(LIMIT))

@@ -22,9 +22,11 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -185,7 +187,7 @@ public abstract class KvTransportContract {
     @Test
     void aLoadedAgentIsNotLoadedOnceMoreAndStaysUsable() {
         RemotePeer peer = pair.load();
-        byte[] metadata = owner.transport().metadata();
+        TransportMetadata metadata = owner.transport().metadata();
         assertThatExceptionOfType(PeerLoadedException.class)
                 .isThrownBy(() -> reader.transport().load(metadata))
                 .satisfies(e -> assertThat(e.agentName()).isEqualTo(peer.agentName()));
@@ -198,19 +200,24 @@ public abstract class KvTransportContract {
     @Test
     void unusableMetadataIsRefusedAndHarmsNoLoadedPeer() {
         RemotePeer peer = pair.load();
-        byte[] good = track(open()).transport().metadata();
-        for (byte[] bad :
+        TransportMetadata good = track(open()).transport().metadata();
+        for (TransportMetadata bad :
                 List.of(
-                        new byte[0],
-                        new byte[] {0},
-                        new byte[4096],
-                        "not metadata at all".getBytes(UTF_8),
-                        Arrays.copyOf(good, good.length / 2),
-                        Arrays.copyOf(good, good.length - 1))) {
+                        damaged(good, _ -> new byte[0]),
+                        damaged(good, _ -> new byte[1]),
+                        damaged(good, _ -> new byte[4096]),
+                        damaged(good, _ -> "not metadata at all".getBytes(UTF_8)),
+                        damaged(good, bytes -> Arrays.copyOf(bytes, bytes.length / 2)),
+                        damaged(good, bytes -> Arrays.copyOf(bytes, bytes.length - 1)))) {
             assertThatThrownBy(() -> reader.transport().load(bad))
                     .isInstanceOf(TransportException.class);
         }
         pair.assertMoves(TransferWay.READ, peer);
+    }
+
+    /** Both parts damaged, so that it does not matter which of them a transport reads. */
+    private static TransportMetadata damaged(TransportMetadata good, UnaryOperator<byte[]> damage) {
+        return new TransportMetadata(damage.apply(good.agent()), damage.apply(good.sameHost()));
     }
 
     @Test

@@ -89,6 +89,14 @@ final class ModelRegistration implements Registration {
     }
 
     @Override
+    public List<String> revoke() {
+        return List.of();
+    }
+
+    @Override
+    public void readmit() {}
+
+    @Override
     public void close() {
         synchronized (owner.fabric()) {
             if (closed) {

@@ -10,6 +10,7 @@ import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -125,7 +126,7 @@ public final class ModelTransport implements KvTransport {
     }
 
     @Override
-    public byte[] metadata() {
+    public TransportMetadata metadata() {
         synchronized (fabric) {
             requireOpen();
             List<ModelPeer.RemoteSection> sections = new ArrayList<>();
@@ -138,15 +139,16 @@ public final class ModelTransport implements KvTransport {
                                     section.range().lengthBytes()));
                 }
             }
-            return new ModelMetadata(agentName, incarnation, sections).encode();
+            return TransportMetadata.ofAgent(
+                    new ModelMetadata(agentName, incarnation, sections).encode());
         }
     }
 
     @Override
-    public RemotePeer load(byte[] metadata) {
+    public RemotePeer load(TransportMetadata metadata) {
         synchronized (fabric) {
             requireOpen();
-            ModelMetadata decoded = ModelMetadata.decode(metadata);
+            ModelMetadata decoded = ModelMetadata.decode(metadata.agent());
             faults.beforeLoad();
             if (peers.containsKey(decoded.agentName())) {
                 throw new PeerLoadedException(decoded.agentName());

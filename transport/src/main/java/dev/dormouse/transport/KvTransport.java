@@ -32,7 +32,7 @@ public interface KvTransport extends AutoCloseable {
      * What a peer needs to {@link #load} this agent: how to connect, and the keys of all current
      * registrations.
      */
-    byte[] metadata();
+    TransportMetadata metadata();
 
     /**
      * Loads a peer from its {@link #metadata()}.
@@ -40,10 +40,10 @@ public interface KvTransport extends AutoCloseable {
      * @param metadata untrusted bytes
      * @throws PeerLoadedException if a peer of the same agent name is loaded: {@link
      *     RemotePeer#close() close} that one first
-     * @throws TransportException if the bytes are unusable. A refusal leaves loaded peers as they
-     *     were.
+     * @throws TransportException if the bytes are unusable, or for no transport of this agent's. A
+     *     refusal leaves loaded peers as they were.
      */
-    RemotePeer load(byte[] metadata);
+    RemotePeer load(TransportMetadata metadata);
 
     /**
      * Prepares blocks of this agent's registered memory.

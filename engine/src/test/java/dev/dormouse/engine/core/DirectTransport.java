@@ -12,6 +12,7 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -79,6 +80,14 @@ final class DirectTransport implements KvTransport {
     private record Keyed(DirectTransport owner, long key, List<MemoryRange> ranges)
             implements Registration {
         @Override
+        public List<String> revoke() {
+            return List.of();
+        }
+
+        @Override
+        public void readmit() {}
+
+        @Override
         public void close() {
             owner.liveKeys.remove(key);
         }
@@ -102,15 +111,15 @@ final class DirectTransport implements KvTransport {
     }
 
     @Override
-    public byte[] metadata() {
+    public TransportMetadata metadata() {
         StringBuilder text = new StringBuilder(agentName);
         liveKeys.forEach(key -> text.append(' ').append(key));
-        return text.toString().getBytes(UTF_8);
+        return TransportMetadata.ofAgent(text.toString().getBytes(UTF_8));
     }
 
     @Override
-    public RemotePeer load(byte[] metadata) {
-        List<String> words = List.of(new String(metadata, UTF_8).split(" ", -1));
+    public RemotePeer load(TransportMetadata metadata) {
+        List<String> words = List.of(new String(metadata.agent(), UTF_8).split(" ", -1));
         DirectTransport owner = network.agents.get(words.getFirst());
         if (owner == null) {
             throw new TransportException("load: no agent " + words.getFirst());

@@ -17,6 +17,7 @@ import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.transport.TransportMetadata;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -368,7 +369,7 @@ final class FakeConnector {
                     rank,
                     new AgentMetadata(
                             "fake",
-                            new byte[0],
+                            TransportMetadata.ofAgent(new byte[0]),
                             List.of(),
                             known.deviceId(),
                             known.regions().getFirst().blocks(),

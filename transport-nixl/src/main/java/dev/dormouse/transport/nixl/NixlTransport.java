@@ -19,6 +19,7 @@ import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -111,13 +112,13 @@ public final class NixlTransport implements KvTransport {
     }
 
     @Override
-    public byte[] metadata() {
-        return translated(agent::localMetadata);
+    public TransportMetadata metadata() {
+        return TransportMetadata.ofAgent(translated(agent::localMetadata));
     }
 
     @Override
-    public RemotePeer load(byte[] metadata) {
-        byte[] bytes = metadata.clone();
+    public RemotePeer load(TransportMetadata metadata) {
+        byte[] bytes = metadata.agent().clone();
         RemoteAgent kept = parked.take(bytes);
         try {
             RemoteAgent loaded = kept == null ? translated(() -> loadAnew(bytes)) : kept;

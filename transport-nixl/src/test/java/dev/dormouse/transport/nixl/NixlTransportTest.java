@@ -17,6 +17,7 @@ import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.lang.foreign.Arena;
 import java.util.ArrayList;
 import java.util.List;
@@ -106,7 +107,7 @@ final class NixlTransportTest {
         closed.close();
         assertThat(again.isConnected()).isTrue();
         use(again);
-        byte[] metadata = owner.metadata();
+        TransportMetadata metadata = owner.metadata();
         reader.close();
         assertThatIllegalStateException().isThrownBy(() -> reader.load(metadata));
     }
@@ -117,7 +118,7 @@ final class NixlTransportTest {
                 NixlAgent.create(
                         NixlAgentConfig.builder("loud").maxNotificationBytes(2 << 20).build())) {
             loud.createBackend("UCX", PARAMETERS);
-            RemoteAgent peer = loud.load(owner.metadata());
+            RemoteAgent peer = loud.load(owner.metadata().agent());
             peer.notify(new byte[(1 << 20) + 1]);
             peer.notify(new byte[] {1});
             List<PeerMessage> got = new ArrayList<>();
@@ -136,7 +137,7 @@ final class NixlTransportTest {
 
     @Test
     void tooManyKeptPeersMakeRoomOldestFirst() {
-        byte[] metadata = owner.metadata();
+        byte[] metadata = owner.metadata().agent();
         try (NixlAgent agent = NixlAgent.create(NixlAgentConfig.builder("keeper").build());
                 NixlAgent other = NixlAgent.create(NixlAgentConfig.builder("other").build())) {
             agent.createBackend("UCX", PARAMETERS);

@@ -15,6 +15,7 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.lang.foreign.MemorySegment;
 import java.util.Base64;
 import java.util.EnumMap;
@@ -84,7 +85,7 @@ final class RawNode {
     private String answer(String[] words) {
         return switch (words[0]) {
             case "tell" ->
-                    Base64.getEncoder().encodeToString(transport.metadata())
+                    Base64.getEncoder().encodeToString(transport.metadata().agent())
                             + " "
                             + region.address();
             case "fill" -> {
@@ -146,7 +147,7 @@ final class RawNode {
             list(local).close();
             peer.close();
         }
-        RemotePeer fresh = transport.load(metadata);
+        RemotePeer fresh = transport.load(TransportMetadata.ofAgent(metadata));
         peer = fresh;
         local = transport.prepareLocal(List.of(row(region.address())));
         remote = transport.prepareRemote(fresh, List.of(row(address)));
