@@ -1,0 +1,11 @@
+package dev.dormouse.memory;
+
+/** The content of a tag's device memory, in host memory. */
+interface HostBackup extends AutoCloseable {
+    /** How much host memory it takes. */
+    long lengthBytes();
+
+    /** Gives the host memory back. */
+    @Override
+    void close();
+}

@@ -1,0 +1,9 @@
+package dev.dormouse.memory;
+
+/** What becomes of the content of a device's memory when it sleeps. */
+public enum Retention {
+    /** It is forgotten; after the wake it is undefined. */
+    DISCARD,
+    /** It is kept in pinned host memory, and is back after the wake. */
+    KEEP_ON_HOST
+}
