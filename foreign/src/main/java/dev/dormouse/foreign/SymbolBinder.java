@@ -32,8 +32,7 @@ public final class SymbolBinder {
     private final String remedy;
     private final List<String> missing = new ArrayList<>();
 
-    SymbolBinder(
-            String libraryName, SymbolLookup lookup, @Nullable String absence, String remedy) {
+    SymbolBinder(String libraryName, SymbolLookup lookup, @Nullable String absence, String remedy) {
         this.libraryName = libraryName;
         this.lookup = lookup;
         this.absence = absence;
