@@ -21,6 +21,11 @@ typedef ulonglong2 Entry;
 constexpr u32 WARP = 32;
 constexpr u32 WARPS = THREADS / WARP;
 
+// Threads that a multiprocessor should hold at once, which bounds their registers: what is on its
+// way is 64 to 128 KiB.
+constexpr u32 RESIDENT = UNROLL >= 16 ? 512 : UNROLL >= 8 ? 1024 : 1536;
+constexpr u32 RESIDENT_BLOCKS = RESIDENT > THREADS ? RESIDENT / THREADS : 1;
+
 // What is copied is read once: it should push nothing out of the caches. The read-only path is
 // allowed since nobody writes a source during the launch.
 __device__ __forceinline__ uint4 load(const uint4* from) {
@@ -76,13 +81,14 @@ __device__ __forceinline__ void copyPiece(Entry entry, u64 first, u64 elements) 
 #pragma unroll
         for (u32 i = 0; i < UNROLL; i++) store(to + i * WARP, v[i]);
     } else {
+        const u32 rest = (u32) left;
 #pragma unroll
         for (u32 i = 0; i < UNROLL; i++) {
-            if (lane + i * WARP < left) v[i] = load(from + i * WARP);
+            if (lane + i * WARP < rest) v[i] = load(from + i * WARP);
         }
 #pragma unroll
         for (u32 i = 0; i < UNROLL; i++) {
-            if (lane + i * WARP < left) store(to + i * WARP, v[i]);
+            if (lane + i * WARP < rest) store(to + i * WARP, v[i]);
         }
     }
 }
@@ -112,17 +118,17 @@ __device__ __forceinline__ void gather(const Entry* list, u32 pieces, u32 perBlo
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
 gather_16(const Entry* list, u32 pieces, u32 perBlock, u64 bytes) {
     gather<uint4>(list, pieces, perBlock, bytes);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
 gather_4(const Entry* list, u32 pieces, u32 perBlock, u64 bytes) {
     gather<u32>(list, pieces, perBlock, bytes);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)
 gather_1(const Entry* list, u32 pieces, u32 perBlock, u64 bytes) {
     gather<unsigned char>(list, pieces, perBlock, bytes);
 }
