@@ -29,17 +29,19 @@ public final class SymbolBinder {
     private final String libraryName;
     private final SymbolLookup lookup;
     private final @Nullable String absence;
+    private final String remedy;
     private final List<String> missing = new ArrayList<>();
 
-    SymbolBinder(String libraryName, SymbolLookup lookup, @Nullable String absence) {
+    SymbolBinder(String libraryName, SymbolLookup lookup, @Nullable String absence, String remedy) {
         this.libraryName = libraryName;
         this.lookup = lookup;
         this.absence = absence;
+        this.remedy = remedy;
     }
 
     /** The functions of libc, which every process has. */
     static SymbolBinder ofLibc() {
-        return new SymbolBinder("libc", LINKER.defaultLookup(), null);
+        return new SymbolBinder("libc", LINKER.defaultLookup(), null, "use glibc");
     }
 
     /** A function that returns a value. */
@@ -77,7 +79,8 @@ public final class SymbolBinder {
                             + missing.size()
                             + " functions are missing: "
                             + String.join(", ", missing)
-                            + "; the library is of another version, run `./dormouse doctor`");
+                            + "; the library is of another version, "
+                            + remedy);
         }
     }
 

@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -91,5 +92,37 @@ class NativeLibraryTest {
         assertThatThrownBy(() -> MATH.open(folder.toString(), null).verify())
                 .hasMessageContaining("libm.so.6: ")
                 .hasMessageContaining("file too short");
+    }
+
+    @Test
+    void theFirstFileNameThatIsThereIsLoaded(@TempDir Path folder) {
+        NativeLibrary newer = math(List.of("libm.so.7", "libm.so.6"), List.of());
+
+        assertThatCode(() -> newer.open(null, null).verify()).doesNotThrowAnyException();
+        assertThatThrownBy(() -> newer.open(folder.toString(), null).verify())
+                .hasMessageContaining("no file " + folder.resolve("libm.so.7 or libm.so.6"));
+    }
+
+    @Test
+    void theUsualFoldersComeAfterTheSearchPath(@TempDir Path folder) throws Exception {
+        NativeLibrary library = math(List.of("libmath.so"), List.of(folder));
+
+        assertThatThrownBy(() -> library.open(null, null).verify())
+                .hasMessageContaining("cannot open shared object file")
+                .hasMessageContaining("no such file in " + folder)
+                .hasMessageEndingWith("; learn to count");
+        Files.writeString(folder.resolve("libmath.so"), "not a library");
+        assertThatThrownBy(() -> library.open(null, null).verify())
+                .hasMessageContaining("file too short (from usual folder)");
+    }
+
+    private static NativeLibrary math(List<String> sonames, List<Path> usualDirectories) {
+        return new NativeLibrary(
+                "math",
+                sonames,
+                "test.math.dir",
+                "TEST_MATH_DIR",
+                usualDirectories,
+                "learn to count");
     }
 }

@@ -1,0 +1,197 @@
+package dev.dormouse.cuda;
+
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * That each block arrives and nothing else changes. On the machine's GPU; the stand-in shows that
+ * the launch is as the kernel wants it.
+ */
+class GatherKernelTest {
+    private static final int BYTES = 8 << 20;
+    private static final long[] BLOCK_BYTES = {
+        1, 3, 4, 16, 48, 511, 512, 4092, 4096, 4112, 6144, 16384, 65536, 100_000, 1 << 20
+    };
+
+    @TempDir private static Path folder;
+
+    private final CudaContext context = CudaContext.retain(Gpu.any());
+    private final KernelCache cache = new KernelCache(folder, NvrtcNative.required());
+    private final CudaStream stream = CudaStream.create(context);
+    private final PinnedMemory host = PinnedMemory.allocate(context, BYTES);
+    private final DeviceBuffer sources = DeviceBuffer.allocate(context, BYTES);
+    private final DeviceBuffer target = DeviceBuffer.allocate(context, BYTES);
+    private final GatherList list = GatherList.allocate(context, 4096);
+    private final byte[] sourceBytes = new byte[BYTES];
+
+    GatherKernelTest() {
+        new Random(3).nextBytes(sourceBytes);
+        host.segment().copyFrom(MemorySegment.ofArray(sourceBytes));
+        stream.copyToDevice(host, 0, sources.span());
+        stream.synchronize();
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        list.close();
+        list.close();
+        target.close();
+        sources.close();
+        host.close();
+        stream.close();
+        assertThat(context.liveObjects()).isZero();
+        context.close();
+    }
+
+    @Test
+    void everyVariantMovesEveryBlock() {
+        for (GatherVariant variant : variants()) {
+            try (GatherKernel kernel = GatherKernel.load(context, cache, variant)) {
+                for (long blockBytes : BLOCK_BYTES) {
+                    Random random = new Random(blockBytes);
+                    for (int alignment : new int[] {16, 4, 1}) {
+                        gatherAndCompare(kernel, random, blockBytes, alignment, variant.toString());
+                    }
+                }
+            }
+        }
+    }
+
+    @Test
+    void aListIsFilledAgainOnlyWhenItHasBeenRead() {
+        try (GatherKernel kernel = GatherKernel.load(context, cache)) {
+            assertThatThrownBy(() -> list.add(sources.span(), 0, target.span(), 0))
+                    .isInstanceOf(IllegalStateException.class);
+            list.clear(4096);
+            assertThatThrownBy(() -> kernel.copy(stream, list))
+                    .isInstanceOf(IllegalArgumentException.class)
+                    .hasMessageContaining("empty");
+            list.add(sources.span(), 4096, target.span(), 0);
+            assertThat(list.totalBytes()).isEqualTo(4096);
+            kernel.copy(stream, list);
+
+            assertThatThrownBy(() -> list.add(sources.span(), 0, target.span(), 4096))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("LAUNCHED");
+            stream.fill(target.span(), (byte) 0);
+            kernel.copy(stream, list);
+            stream.synchronize();
+            assertThat(list.isReusable()).isTrue();
+            list.clear(16);
+            assertThat(list.size()).isZero();
+            stream.copyToHost(target.span(), host, 0);
+            stream.synchronize();
+            assertThat(host.segment().asSlice(0, 4096).toArray(JAVA_BYTE))
+                    .isEqualTo(java.util.Arrays.copyOfRange(sourceBytes, 4096, 8192));
+        }
+    }
+
+    @Test
+    void aClosedListIsRefused() {
+        GatherList closed = GatherList.allocate(context, 1);
+        closed.close();
+        try (GatherKernel kernel = GatherKernel.load(context, cache)) {
+            assertThatThrownBy(() -> kernel.copy(stream, closed))
+                    .isInstanceOf(IllegalStateException.class);
+            assertThatThrownBy(() -> closed.clear(1)).isInstanceOf(IllegalStateException.class);
+        }
+    }
+
+    @Test
+    void blocksComeFromAnotherDevice() {
+        List<CudaDevice> pair = Gpu.requiredPair();
+        try (CudaContext far = CudaContext.retain(pair.get(1));
+                GatherKernel kernel = GatherKernel.load(context, cache);
+                CudaStream farStream = CudaStream.create(far);
+                AddressRange range = AddressRange.reserve(far, 8L << 20);
+                PhysicalMemory memory = PhysicalMemory.allocate(far, 8L << 20)) {
+            range.map(0, memory, MemoryAccess.READ_WRITE);
+            range.allow(0, BYTES, context.device(), MemoryAccess.READ);
+            farStream.copyToDevice(host, 0, range.span(0, BYTES));
+            farStream.synchronize();
+
+            list.clear(65536);
+            for (int i = 0; i < 128; i++) {
+                list.add(range.span(0, BYTES), i * 65536L, target.span(), (127 - i) * 65536L);
+            }
+            kernel.copy(stream, list);
+            stream.copyToHost(target.span(), host, 0);
+            stream.synchronize();
+
+            for (int i = 0; i < 128; i++) {
+                assertThat(
+                                MemorySegment.ofArray(sourceBytes)
+                                        .asSlice(i * 65536L, 65536)
+                                        .mismatch(
+                                                host.segment().asSlice((127 - i) * 65536L, 65536)))
+                        .isEqualTo(-1);
+            }
+        }
+    }
+
+    /** Random blocks of three source spans to places that do not overlap, with gaps between. */
+    private void gatherAndCompare(
+            GatherKernel kernel, Random random, long blockBytes, int alignment, String variant) {
+        long stride = Math.ceilDiv(blockBytes + 16, 16) * 16;
+        List<Long> places = new ArrayList<>();
+        for (long place = 0;
+                place + stride + 16 <= BYTES && places.size() < 4096;
+                place += stride) {
+            places.add(place + (alignment == 16 ? 0 : 3L * alignment));
+        }
+        Collections.shuffle(places, random);
+        List<Long> chosen = places.subList(0, 1 + random.nextInt(places.size()));
+        byte[] expected = new byte[BYTES];
+        java.util.Arrays.fill(expected, (byte) 0xa5);
+        stream.fill(target.span(), (byte) 0xa5);
+
+        list.clear(blockBytes);
+        long quarter = BYTES / 4L;
+        for (long place : chosen) {
+            long start = random.nextInt(3) * quarter;
+            DeviceSpan span = sources.span().slice(start, 2 * quarter);
+            long room = (span.lengthBytes() - blockBytes) / alignment + 1;
+            long offset = random.nextLong(room) * alignment;
+            list.add(span, offset, target.span(), place);
+            System.arraycopy(
+                    sourceBytes,
+                    Math.toIntExact(start + offset),
+                    expected,
+                    Math.toIntExact(place),
+                    Math.toIntExact(blockBytes));
+        }
+        kernel.copy(stream, list);
+        stream.copyToHost(target.span(), host, 0);
+        stream.synchronize();
+
+        assertThat(MemorySegment.ofArray(expected).mismatch(host.segment()))
+                .as("%s blockBytes=%d alignment=%d", variant, blockBytes, alignment)
+                .isEqualTo(-1);
+    }
+
+    private List<GatherVariant> variants() {
+        List<GatherVariant> variants =
+                new ArrayList<>(
+                        List.of(
+                                GatherVariant.DEFAULT,
+                                GatherVariant.warps(4, 512, 0, false),
+                                GatherVariant.warps(8, 256, 4, true),
+                                GatherVariant.warps(16, 128, 1, true)));
+        if (!context.device().name().equals("Stand-in")) {
+            variants.add(GatherVariant.bulk(4096, 8, 6));
+            variants.add(GatherVariant.bulk(16384, 4, 2));
+        }
+        return variants;
+    }
+}

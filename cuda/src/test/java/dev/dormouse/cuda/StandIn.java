@@ -1,0 +1,99 @@
+package dev.dormouse.cuda;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import dev.dormouse.foreign.Downcall;
+import dev.dormouse.foreign.NativeLibrary;
+import dev.dormouse.foreign.SymbolBinder;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** {@code standin.c}, built once: a driver without a GPU, whose calls can be made to fail. */
+final class StandIn {
+    static final int OUT_OF_MEMORY = 2;
+
+    private final MethodHandle fail;
+    private final MethodHandle live;
+    private final MethodHandle used;
+
+    private StandIn(SymbolBinder binder) {
+        fail = binder.procedure("standin_fail", ADDRESS, JAVA_INT, JAVA_INT);
+        live = binder.function("standin_live", JAVA_LONG);
+        used = binder.function("standin_used", JAVA_LONG);
+        binder.verify();
+    }
+
+    /**
+     * Builds it and makes it the driver of this process, which must not have looked for one.
+     *
+     * @throws IOException when there is no C compiler
+     */
+    static StandIn install() throws IOException {
+        Path folder = Files.createTempDirectory("standin");
+        Path source = folder.resolve("standin.c");
+        Path library = folder.resolve("libcuda.so.1");
+        try (InputStream in = StandIn.class.getResourceAsStream("standin.c")) {
+            Files.write(source, java.util.Objects.requireNonNull(in).readAllBytes());
+        }
+        Process compiler =
+                new ProcessBuilder(
+                                "cc",
+                                "-O1",
+                                "-w",
+                                "-shared",
+                                "-fPIC",
+                                "-o",
+                                library.toString(),
+                                source.toString())
+                        .inheritIO()
+                        .start();
+        try {
+            if (compiler.waitFor() != 0) {
+                throw new IOException("cc failed");
+            }
+        } catch (InterruptedException e) {
+            throw new IOException(e);
+        }
+        System.setProperty("dormouse.cuda.dir", folder.toString());
+        SymbolBinder binder =
+                new NativeLibrary("stand-in", "libcuda.so.1", "dormouse.cuda.dir", "NONE").open();
+        StandIn standIn = new StandIn(binder);
+        for (Path file : new Path[] {source, library, folder}) {
+            file.toFile().deleteOnExit();
+        }
+        return standIn;
+    }
+
+    /** Lets a call fail, after the next {@code after} ones of that name. */
+    void fail(String call, int after, int code) {
+        try (Arena arena = Arena.ofConfined()) {
+            fail.invokeExact(arena.allocateFrom(call), after, code);
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /** How many native objects and mappings there are. */
+    long live() {
+        try {
+            return (long) live.invokeExact();
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /** Bytes of the device's memory that are taken. */
+    long usedBytes() {
+        try {
+            return (long) used.invokeExact();
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+}

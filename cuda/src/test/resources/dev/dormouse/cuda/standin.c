@@ -1,0 +1,258 @@
+// A stand-in for libcuda.so.1 on machines without a GPU: one "device" whose memory is the host's.
+// It keeps the driver's rules that the binding relies on, counts what is alive, and fails on demand.
+// Streams do their work at once. Of kernels it knows gather_16, gather_4 and gather_1.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, INVALID_IMAGE = 200,
+       INVALID_CONTEXT = 201, NOT_FOUND = 500, NOT_READY = 600 };
+#define GRANULARITY ((size_t) 2 << 20)
+#define TOTAL ((size_t) 1 << 30)
+
+typedef struct { int type, id; } Location;
+typedef struct {
+    int type, handleTypes;
+    Location location;
+    void *metadata;
+    struct { unsigned char compression, rdma; unsigned short usage; unsigned char reserved[4]; } f;
+} Properties;
+typedef struct { Location location; int flags; } Access;
+typedef struct { int fd; size_t size; int references; } Memory;
+typedef struct { uintptr_t start; size_t size; Memory *memory; } Piece;
+
+static __thread void *current;
+static int context;
+static Piece pieces[256];
+static long live, used;
+static char failing[64];
+static int failAfter, failCode;
+
+// The call of that name after the next `after` ones fails with the code.
+void standin_fail(const char *call, int after, int code) {
+    snprintf(failing, sizeof failing, "%s", call);
+    failAfter = after;
+    failCode = code;
+}
+long standin_live(void) { return live; }
+long standin_used(void) { return used; }
+
+static int injected(const char *call) {
+    if (strcmp(call, failing) != 0 || failAfter-- > 0) return OK;
+    failing[0] = 0;
+    return failCode;
+}
+#define ENTER do { int e = injected(__func__); if (e) return e; } while (0)
+#define NEEDS_CONTEXT do { if (current != &context) return INVALID_CONTEXT; ENTER; } while (0)
+
+int cuInit(unsigned flags) { ENTER; return flags ? INVALID_VALUE : OK; }
+int cuDriverGetVersion(int *v) { *v = 13000; return OK; }
+int cuGetErrorName(int e, const char **s) {
+    switch (e) {
+    case INVALID_VALUE: *s = "CUDA_ERROR_INVALID_VALUE"; return OK;
+    case OUT_OF_MEMORY: *s = "CUDA_ERROR_OUT_OF_MEMORY"; return OK;
+    case INVALID_DEVICE: *s = "CUDA_ERROR_INVALID_DEVICE"; return OK;
+    case INVALID_IMAGE: *s = "CUDA_ERROR_INVALID_IMAGE"; return OK;
+    case INVALID_CONTEXT: *s = "CUDA_ERROR_INVALID_CONTEXT"; return OK;
+    case NOT_FOUND: *s = "CUDA_ERROR_NOT_FOUND"; return OK;
+    default: return INVALID_VALUE;
+    }
+}
+int cuGetErrorString(int e, const char **s) { *s = "as the stand-in says"; return OK; }
+int cuDeviceGetCount(int *n) { *n = 1; return OK; }
+int cuDeviceGet(int *d, int ordinal) { *d = ordinal; return ordinal == 0 ? OK : INVALID_DEVICE; }
+int cuDeviceGetName(char *name, int n, int d) { snprintf(name, n, "Stand-in"); return OK; }
+int cuDeviceGetUuid_v2(unsigned char *u, int d) { for (int i = 0; i < 16; i++) u[i] = i; return OK; }
+int cuDeviceTotalMem_v2(size_t *n, int d) { *n = TOTAL; return OK; }
+int cuDeviceGetAttribute(int *v, int attribute, int d) {
+    switch (attribute) {
+    case 16: *v = 132; return OK;
+    case 75: *v = 9; return OK;
+    case 76: *v = 0; return OK;
+    case 97: *v = 232448; return OK;
+    case 102: case 103: case 110: *v = 1; return OK;
+    default: return INVALID_VALUE;
+    }
+}
+int cuDeviceCanAccessPeer(int *v, int a, int b) { *v = a != b; return OK; }
+int cuDevicePrimaryCtxRetain(void **c, int d) { ENTER; *c = &context; live++; return OK; }
+int cuDevicePrimaryCtxRelease_v2(int d) { live--; ENTER; return OK; }
+int cuCtxSetCurrent(void *c) { current = c; return OK; }
+int cuCtxSynchronize(void) { NEEDS_CONTEXT; return OK; }
+int cuCtxEnablePeerAccess(void *c, unsigned f) { return 704; }
+int cuMemGetInfo_v2(size_t *f, size_t *t) { NEEDS_CONTEXT; *f = TOTAL - used; *t = TOTAL; return OK; }
+
+int cuMemAddressReserve(uintptr_t *p, size_t n, size_t align, uintptr_t hint, uint64_t flags) {
+    ENTER;
+    if (n == 0 || n % GRANULARITY || align || hint || flags) return INVALID_VALUE;
+    void *m = mmap(0, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (m == MAP_FAILED) return OUT_OF_MEMORY;
+    *p = (uintptr_t) m;
+    live++;
+    return OK;
+}
+int cuMemAddressFree(uintptr_t p, size_t n) {
+    ENTER;
+    for (int i = 0; i < 256; i++)
+        if (pieces[i].size && pieces[i].start >= p && pieces[i].start < p + n) return INVALID_VALUE;
+    munmap((void *) p, n);
+    live--;
+    return OK;
+}
+static bool valid(const Properties *p) {
+    return p->type == 1 && p->handleTypes == 1 && p->location.type == 1 && p->location.id == 0
+        && p->metadata == 0 && p->f.compression == 0 && p->f.rdma == 1 && p->f.usage == 0;
+}
+int cuMemGetAllocationGranularity(size_t *g, const Properties *p, int option) {
+    *g = GRANULARITY;
+    return valid(p) && option == 0 ? OK : INVALID_VALUE;
+}
+int cuMemCreate(Memory **h, size_t n, const Properties *p, uint64_t flags) {
+    ENTER;
+    if (!valid(p) || flags || n == 0 || n % GRANULARITY) return INVALID_VALUE;
+    if (used + n > TOTAL) return OUT_OF_MEMORY;
+    Memory *m = malloc(sizeof *m);
+    *m = (Memory) {memfd_create("standin", MFD_CLOEXEC), n, 1};
+    if (ftruncate(m->fd, n)) abort();
+    used += n;
+    live++;
+    *h = m;
+    return OK;
+}
+static void drop(Memory *m) {
+    if (--m->references) return;
+    close(m->fd);
+    used -= m->size;
+    free(m);
+}
+int cuMemRelease(Memory *m) { ENTER; live--; drop(m); return OK; }
+int cuMemMap(uintptr_t p, size_t n, size_t offset, Memory *m, uint64_t flags) {
+    ENTER;
+    if (offset || flags || n > m->size || p % GRANULARITY % 4096) return INVALID_VALUE;
+    int slot = -1;
+    for (int i = 0; i < 256; i++) {
+        if (!pieces[i].size) { slot = i; continue; }
+        if (pieces[i].start < p + n && p < pieces[i].start + pieces[i].size) return INVALID_VALUE;
+    }
+    if (mmap((void *) p, n, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED) return OUT_OF_MEMORY;
+    m->references++;
+    pieces[slot] = (Piece) {p, n, m};
+    live++;
+    return OK;
+}
+int cuMemUnmap(uintptr_t p, size_t n) {
+    ENTER;
+    for (int i = 0; i < 256; i++) {
+        if (pieces[i].size == n && pieces[i].start == p) {
+            mmap((void *) p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+            drop(pieces[i].memory);
+            pieces[i].size = 0;
+            live--;
+            return OK;
+        }
+    }
+    return INVALID_VALUE;
+}
+int cuMemSetAccess(uintptr_t p, size_t n, const Access *a, size_t count) {
+    ENTER;
+    if (count != 1 || a->location.type != 1 || a->location.id != 0) return INVALID_VALUE;
+    int protection = a->flags == 3 ? PROT_READ | PROT_WRITE : a->flags == 1 ? PROT_READ : -1;
+    return protection < 0 || mprotect((void *) p, n, protection) ? INVALID_VALUE : OK;
+}
+int cuMemExportToShareableHandle(int *fd, Memory *m, int type, uint64_t flags) {
+    ENTER;
+    if (type != 1 || flags) return INVALID_VALUE;
+    *fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+    return OK;
+}
+int cuMemImportFromShareableHandle(Memory **h, void *fd, int type) {
+    ENTER;
+    struct stat s;
+    if (type != 1 || fstat((int) (intptr_t) fd, &s) || s.st_size == 0) return INVALID_VALUE;
+    Memory *m = malloc(sizeof *m);
+    *m = (Memory) {fcntl((int) (intptr_t) fd, F_DUPFD_CLOEXEC, 0), s.st_size, 1};
+    used += m->size;
+    live++;
+    *h = m;
+    return OK;
+}
+
+int cuMemAlloc_v2(void **p, size_t n) { NEEDS_CONTEXT; *p = malloc(n); live++; return OK; }
+int cuMemFree_v2(void *p) { NEEDS_CONTEXT; free(p); live--; return OK; }
+int cuMemHostAlloc(void **p, size_t n, unsigned f) {
+    NEEDS_CONTEXT;
+    *p = aligned_alloc(4096, (n + 4095) / 4096 * 4096);
+    live++;
+    return f == 1 ? OK : INVALID_VALUE;
+}
+int cuMemFreeHost(void *p) { NEEDS_CONTEXT; free(p); live--; return OK; }
+static int copy(void *to, const void *from, size_t n) { memcpy(to, from, n); return OK; }
+int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *s) { NEEDS_CONTEXT; return copy(to, from, n); }
+int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *s) { NEEDS_CONTEXT; return copy(to, from, n); }
+int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t n, void *s) { NEEDS_CONTEXT; return copy(to, from, n); }
+int cuMemcpyPeerAsync(void *to, void *toContext, const void *from, void *fromContext, size_t n, void *s) {
+    NEEDS_CONTEXT;
+    return toContext == &context && fromContext == &context ? copy(to, from, n) : INVALID_CONTEXT;
+}
+int cuMemsetD8Async(void *to, unsigned char v, size_t n, void *s) { NEEDS_CONTEXT; memset(to, v, n); return OK; }
+
+static int create(void **h) { *h = malloc(1); live++; return OK; }
+static int destroy(void *h) { free(h); live--; return OK; }
+int cuStreamCreate(void **s, unsigned f) { NEEDS_CONTEXT; return f == 1 ? create(s) : INVALID_VALUE; }
+int cuStreamDestroy_v2(void *s) { ENTER; return destroy(s); }
+int cuStreamSynchronize(void *s) { ENTER; return OK; }
+int cuStreamQuery(void *s) { ENTER; return OK; }
+int cuStreamWaitEvent(void *s, void *e, unsigned f) { ENTER; return f ? INVALID_VALUE : OK; }
+int cuEventCreate(void **e, unsigned f) { NEEDS_CONTEXT; return f == 0 ? create(e) : INVALID_VALUE; }
+int cuEventDestroy_v2(void *e) { ENTER; return destroy(e); }
+int cuEventRecord(void *e, void *s) { ENTER; return OK; }
+int cuEventQuery(void *e) { ENTER; return OK; }
+int cuEventSynchronize(void *e) { ENTER; return OK; }
+int cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 0.25f; return OK; }
+
+int cuModuleLoadDataEx(void **m, const char *image, unsigned n, int *options, void **values) {
+    NEEDS_CONTEXT;
+    if (n != 2 || options[0] != 5 || options[1] != 6) return INVALID_VALUE;
+    if (memcmp(image, "\x7f" "ELF", 4) != 0) {
+        snprintf(values[0], (size_t) values[1], "that is no cubin");
+        return INVALID_IMAGE;
+    }
+    return create(m);
+}
+int cuModuleUnload(void *m) { ENTER; return destroy(m); }
+int cuModuleGetFunction(void **f, void *m, const char *name) {
+    ENTER;
+    *f = &context;
+    return strncmp(name, "gather_", 7) == 0 && strcmp(name, "gather_bulk") != 0 ? OK : NOT_FOUND;
+}
+int cuFuncGetAttribute(int *v, int attribute, void *f) {
+    *v = attribute == 0 ? 1024 : attribute == 8 ? 49152 : 40;
+    return OK;
+}
+int cuFuncSetAttribute(void *f, int attribute, int v) { return attribute == 8 ? OK : INVALID_VALUE; }
+int cuFuncGetParamInfo(void *f, size_t i, size_t *offset, size_t *size) {
+    if (i >= 4) return INVALID_VALUE;
+    *offset = (size_t[]) {0, 8, 12, 16}[i];
+    *size = (size_t[]) {8, 4, 4, 8}[i];
+    return OK;
+}
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t shared) { *n = 2; return OK; }
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **parameters, void **extra) {
+    NEEDS_CONTEXT;
+    void *(*list)[2] = *(void **) parameters[0];
+    unsigned count = *(unsigned *) parameters[1], perBlock = *(unsigned *) parameters[2];
+    size_t bytes = *(size_t *) parameters[3];
+    // a warp per piece, in a grid of one dimension
+    if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || (size_t) gx * (bx / 32) < count || extra)
+        return INVALID_VALUE;
+    for (unsigned i = 0; i < count / perBlock; i++) memcpy(list[i][1], list[i][0], bytes);
+    return OK;
+}
