@@ -11,7 +11,8 @@ public final class CudaException extends RuntimeException {
     private final int code;
     private final String errorName;
 
-    CudaException(
+    /** A failure, also for models of a device that fail as the driver does. */
+    public CudaException(
             String call, String values, int code, String errorName, String text, String remedy) {
         super("%s failed: %s: %s (%s); %s".formatted(call, values, errorName, text, remedy));
         this.call = call;

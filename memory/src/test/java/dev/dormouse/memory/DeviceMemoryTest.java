@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -168,7 +169,7 @@ class DeviceMemoryTest {
         device.fail(Step.UNMAP, 1);
         assertThatExceptionOfType(MemoryException.class)
                 .isThrownBy(() -> memory.wake(WEIGHTS_ONLY))
-                .satisfies(e -> assertThat(e.getCause().getSuppressed()).hasSize(1));
+                .satisfies(e -> assertThat(e).extracting(Throwable::getCause).satisfies(cause -> assertThat(cause.getSuppressed()).hasSize(1)));
         assertThat(memory.residency(WEIGHTS)).isEqualTo(Residency.LOST);
     }
 
@@ -235,6 +236,6 @@ class DeviceMemoryTest {
     }
 
     private byte[] content(MemoryTag tag) {
-        return pages.get(memory.address(tag)).content();
+        return Objects.requireNonNull(pages.get(memory.address(tag))).content();
     }
 }
