@@ -120,6 +120,7 @@ final class LauncherSandbox implements AutoCloseable {
         environment.put("HOME", directory.resolve("user").toString());
         environment.put("DORMOUSE_JAVA_HOME", directory.resolve("jdk").toString());
         environment.put("DORMOUSE_NIXL_DIR", "/nixl");
+        environment.put("DORMOUSE_NVRTC_DIR", "/nvrtc");
         environment.put("DORMOUSE_MODEL", "/model.gguf");
     }
 

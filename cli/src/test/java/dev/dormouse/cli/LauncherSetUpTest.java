@@ -232,6 +232,65 @@ final class LauncherSetUpTest extends LauncherFixture {
     }
 
     @Test
+    void onlyTestsFetchTheKernelCompiler() throws Exception {
+        assumeTrue(!machineHasNvrtc(), "this machine has its own NVRTC");
+        sandbox.unset("DORMOUSE_NVRTC_DIR");
+        sandbox.pip("mkdir $dest; echo damaged > $dest/nvrtc.whl");
+
+        assertThat(sandbox.run("doctor").status()).isZero();
+        assertThat(sandbox.lines("pip.calls")).isEmpty();
+        Run run = sandbox.run("test");
+
+        assertThat(sandbox.lines("pip.calls")).containsExactly("nvidia-cuda-nvrtc-cu12==12.9.86");
+        assertThat(run.err())
+                .last()
+                .asString()
+                .contains(
+                        "expected 210cf05005a447e29214e9ce50851e83fc5f4358df8b453155d5e1918094dcb4");
+    }
+
+    @Test
+    void theMachinesOwnKernelCompilerIsUsed() throws Exception {
+        sandbox.unset("DORMOUSE_NVRTC_DIR");
+        sandbox.write("toolkit/libnvrtc.so.13", "");
+        sandbox.set("LD_LIBRARY_PATH", "/nothing:" + directory + "/toolkit");
+        sandbox.script(
+                "bin/mvn",
+                """
+                if [[ $1 == -v ]]; then echo 'Apache Maven 3.9.9'; exit; fi
+                echo "nvrtc=$DORMOUSE_NVRTC_DIR" >> @/maven.calls
+                """);
+
+        assertThat(sandbox.run("test").status()).isZero();
+
+        assertThat(sandbox.lines("maven.calls")).containsExactly("nvrtc=");
+    }
+
+    @Test
+    void theFetchedKernelCompilerIsExported() throws Exception {
+        assumeTrue(!machineHasNvrtc(), "this machine has its own NVRTC");
+        sandbox.unset("DORMOUSE_NVRTC_DIR");
+        String nvrtc = "user/.cache/dormouse/nvrtc-cu12-12.9.86/nvidia/cuda_nvrtc/lib";
+        sandbox.write(nvrtc + "/libnvrtc.so.12", "");
+
+        assertThat(sandbox.run("env").out())
+                .last()
+                .isEqualTo("export DORMOUSE_NVRTC_DIR=" + directory + "/" + nvrtc);
+    }
+
+    private static boolean machineHasNvrtc() throws Exception {
+        String look =
+                "compgen -G '/usr/local/cuda/lib64/libnvrtc.so.1[23]'"
+                        + " || /sbin/ldconfig -p | grep 'libnvrtc[.]so[.]1[23] '";
+        return new ProcessBuilder("/bin/bash", "-c", look)
+                        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                        .redirectError(ProcessBuilder.Redirect.DISCARD)
+                        .start()
+                        .waitFor()
+                == 0;
+    }
+
+    @Test
     void whatWasFetchedIsExported() throws Exception {
         sandbox.unset("DORMOUSE_NIXL_DIR");
         sandbox.unset("DORMOUSE_MODEL");

@@ -14,6 +14,7 @@ class ModuleDirectionTest {
     private static final Map<String, List<String>> USES =
             Map.ofEntries(
                     Map.entry("foreign", List.of()),
+                    Map.entry("cuda", List.of("foreign")),
                     Map.entry("nixl", List.of("foreign")),
                     Map.entry("memory", List.of("foreign")),
                     Map.entry("transport", List.of()),

@@ -15,6 +15,9 @@ public final class CudaModule extends CudaObject {
 
     private static final int LOG_BYTES = 8192;
 
+    /** An ELF header's; the driver reads that much before it knows what it has. */
+    private static final int MIN_IMAGE_BYTES = 64;
+
     private final String name;
     private final MemorySegment handle;
 
@@ -33,6 +36,11 @@ public final class CudaModule extends CudaObject {
      *     log
      */
     public static CudaModule load(CudaContext context, String name, byte[] image) {
+        if (image.length < MIN_IMAGE_BYTES) {
+            throw new IllegalArgumentException(
+                    "load module %s refused: %d bytes are no cubin and no PTX"
+                            .formatted(name, image.length));
+        }
         context.makeCurrent("load module");
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment module = arena.allocate(ADDRESS);

@@ -250,8 +250,8 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     void *(*list)[2] = *(void **) parameters[0];
     unsigned count = *(unsigned *) parameters[1], perBlock = *(unsigned *) parameters[2];
     size_t bytes = *(size_t *) parameters[3];
-    // a warp per piece, in a grid of one dimension
-    if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || (size_t) gx * (bx / 32) < count || extra)
+    // in a grid of one dimension, whose last block has a piece for its first warp
+    if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || (size_t) (gx - 1) * (bx / 32) >= count || extra)
         return INVALID_VALUE;
     for (unsigned i = 0; i < count / perBlock; i++) memcpy(list[i][1], list[i][0], bytes);
     return OK;
