@@ -60,9 +60,9 @@ abstract sealed class CudaObject implements AutoCloseable
             if (!open) {
                 return;
             }
-            context.makeCurrent("close");
             open = false;
             try {
+                context.makeCurrent("close");
                 free();
             } finally {
                 context.detach(this);

@@ -124,6 +124,7 @@ public final class GatherList implements AutoCloseable {
     /** Sends the table to the device, once per filling. */
     DeviceSpan upload(CudaStream stream) {
         requireOpen();
+        stream.requireSameContext(device, "gather");
         DeviceSpan span = device.span().slice(0, table.size() * GatherTable.ENTRY_BYTES);
         if (state == State.FILLING) {
             stream.copyToDevice(host, 0, span);

@@ -145,11 +145,8 @@ public final class PhysicalMemory extends CudaObject {
     }
 
     private static String describe(CudaContext context) {
-        return "%s has free %d of %d bytes"
-                .formatted(
-                        context,
-                        context.memoryInfo().freeBytes(),
-                        context.memoryInfo().totalBytes());
+        DeviceMemoryInfo info = context.memoryInfo();
+        return "%s has free %d of %d bytes".formatted(context, info.freeBytes(), info.totalBytes());
     }
 
     @Override

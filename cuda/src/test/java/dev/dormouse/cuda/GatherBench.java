@@ -92,6 +92,8 @@ final class GatherBench {
         variants.put("u8-t256", GatherVariant.warps(8, 256, 0, false));
         variants.put("u4-t512-cs", GatherVariant.warps(4, 512, 0, true));
         variants.put("u8-t256-p4-cs", GatherVariant.warps(8, 256, 4, true));
+        variants.put("u8-t256-p2-cs", GatherVariant.warps(8, 256, 2, true));
+        variants.put("u4-t512-p3", GatherVariant.warps(4, 512, 3, false));
         variants.put("u16-t128-cs", GatherVariant.warps(16, 128, 0, true));
         variants.put("bulk-4k-8-6", GatherVariant.bulk(4 << 10, 8, 6));
         variants.put("bulk-8k-6-4", GatherVariant.bulk(8 << 10, 6, 4));

@@ -1,8 +1,16 @@
 package dev.dormouse.cuda;
 
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+
+import dev.dormouse.foreign.Downcall;
 import dev.dormouse.foreign.NativeLibrary;
 import dev.dormouse.foreign.NativeLibraryException;
+import dev.dormouse.foreign.SymbolBinder;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Assertions;
@@ -23,13 +31,13 @@ final class Gpu {
         if (ABSENCE != null) {
             return skip("no GPU: " + ABSENCE);
         }
-        return devices().getFirst();
+        return CudaDriver.load().device(0);
     }
 
     /** Two real devices that reach each other; without them the test is skipped. */
     static List<CudaDevice> requiredPair() {
         required();
-        List<CudaDevice> devices = devices();
+        List<CudaDevice> devices = CudaDriver.load().devices();
         Assumptions.assumeTrue(devices.size() >= 2, "only one GPU");
         Assumptions.assumeTrue(devices.get(0).canAccess(devices.get(1)), "GPUs without a link");
         return devices.subList(0, 2);
@@ -56,14 +64,6 @@ final class Gpu {
         }
     }
 
-    private static List<CudaDevice> devices() {
-        CudaDriver driver = CudaDriver.load();
-        if (driver.deviceCount() == 0) {
-            skip("the driver has no device");
-        }
-        return driver.devices();
-    }
-
     private static CudaDevice skip(String reason) {
         if ("1".equals(System.getenv("DORMOUSE_REQUIRE_CUDA"))) {
             Assertions.fail(reason);
@@ -73,17 +73,27 @@ final class Gpu {
 
     /** Asks without the binding, which would settle on what it finds. */
     private static @Nullable String absence() {
-        try {
-            new NativeLibrary(
-                            "the CUDA driver",
-                            "libcuda.so.1",
-                            "dormouse.cuda.dir",
-                            "DORMOUSE_CUDA_DIR")
-                    .open()
-                    .verify();
-            return null;
+        SymbolBinder driver =
+                new NativeLibrary(
+                                "the CUDA driver",
+                                "libcuda.so.1",
+                                "dormouse.cuda.dir",
+                                "DORMOUSE_CUDA_DIR")
+                        .open();
+        MethodHandle init = driver.function("cuInit", JAVA_INT, JAVA_INT);
+        MethodHandle getCount = driver.function("cuDeviceGetCount", JAVA_INT, ADDRESS);
+        try (Arena arena = Arena.ofConfined()) {
+            driver.verify();
+            int result = (int) init.invokeExact(0);
+            MemorySegment count = arena.allocate(JAVA_INT);
+            if (result == 0) {
+                result = (int) getCount.invokeExact(count);
+            }
+            return count.get(JAVA_INT, 0) > 0 ? null : "no device, cuInit gives " + result;
         } catch (NativeLibraryException e) {
             return e.toString();
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
         }
     }
 }
