@@ -16,7 +16,7 @@ class ModuleDirectionTest {
                     Map.entry("foreign", List.of()),
                     Map.entry("cuda", List.of("foreign")),
                     Map.entry("nixl", List.of("foreign")),
-                    Map.entry("memory", List.of("foreign")),
+                    Map.entry("memory", List.of("cuda", "foreign")),
                     Map.entry("transport", List.of()),
                     Map.entry("transport.nixl", List.of("transport", "nixl")),
                     Map.entry("connector", List.of("transport")),

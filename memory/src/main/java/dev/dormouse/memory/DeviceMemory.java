@@ -14,8 +14,8 @@ import java.util.function.ToLongFunction;
  * A GPU's memory whose physical pages can be given back and fetched again, by tag, under addresses
  * that never change: what {@link SleepableMemory} is for host memory.
  *
- * <p>Every tag starts {@link Residency#ASLEEP}: reserving costs address space only. What a tag holds
- * after a wake is undefined, unless its content was kept ({@link Retention#KEEP_ON_HOST}).
+ * <p>Every tag starts {@link Residency#ASLEEP}: reserving costs address space only. What a tag
+ * holds after a wake is undefined, unless its content was kept ({@link Retention#KEEP_ON_HOST}).
  *
  * <p>One thread owns the memory and makes all calls, except {@link #residency}, which any thread
  * may ask. An address that is used asleep ends the process's use of the GPU, so whoever queues
@@ -37,8 +37,8 @@ public final class DeviceMemory implements AutoCloseable {
      *
      * @param context stays the caller's; to be closed after this memory
      * @param capacityBytes per tag, rounded up to whole granules (2 MiB on an H200)
-     * @param pieceBytes the largest piece of physical memory, rounded up likewise; each piece is one
-     *     file descriptor when it is exported
+     * @param pieceBytes the largest piece of physical memory, rounded up likewise; each piece is
+     *     one file descriptor when it is exported
      * @param nanoClock as {@link System#nanoTime}, for the durations in reports
      * @throws MemoryException if the driver refuses; nothing is reserved then
      */
@@ -58,8 +58,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /** As the public one, with pages of any origin. */
-    static DeviceMemory reserve(
-            MemoryOptions options, PageMaker pages, LongSupplier nanoClock) {
+    static DeviceMemory reserve(MemoryOptions options, PageMaker pages, LongSupplier nanoClock) {
         DeviceMemory memory = new DeviceMemory(nanoClock);
         options.capacityBytes()
                 .forEach(
@@ -92,7 +91,9 @@ public final class DeviceMemory implements AutoCloseable {
         return memory(tag).address();
     }
 
-    /** The tag's capacity in whole granules: what there is to register, to give back and to fetch. */
+    /**
+     * The tag's capacity in whole granules: what there is to register, to give back and to fetch.
+     */
     public long lengthBytes(MemoryTag tag) {
         return memory(tag).lengthBytes();
     }
@@ -127,12 +128,12 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /**
-     * Takes the memory of the tags away from under their addresses. Tags that sleep already are left
-     * alone, with what was kept of their content.
+     * Takes the memory of the tags away from under their addresses. Tags that sleep already are
+     * left alone, with what was kept of their content.
      *
-     * @throws MemoryException if the host has no room for what is to be kept, or the driver refuses.
-     *     {@link #residency} tells which tags sleep; those that are still awake have their content,
-     *     and the call may be repeated.
+     * @throws MemoryException if the host has no room for what is to be kept, or the driver
+     *     refuses. {@link #residency} tells which tags sleep; those that are still awake have their
+     *     content, and the call may be repeated.
      */
     public SleepReport sleep(Set<MemoryTag> tags, Retention retention) {
         long startNanos = nanoClock.getAsLong();
@@ -179,8 +180,7 @@ public final class DeviceMemory implements AutoCloseable {
     }
 
     /** Those of the tags' memories that are in one state; refuses lost and closed ones. */
-    private List<DeviceTagMemory> select(
-            String operation, Set<MemoryTag> tags, Residency wanted) {
+    private List<DeviceTagMemory> select(String operation, Set<MemoryTag> tags, Residency wanted) {
         List<DeviceTagMemory> selected = tags.stream().sorted().map(this::memory).toList();
         for (DeviceTagMemory memory : selected) {
             switch (memory.residency()) {

@@ -169,7 +169,14 @@ class DeviceMemoryTest {
         device.fail(Step.UNMAP, 1);
         assertThatExceptionOfType(MemoryException.class)
                 .isThrownBy(() -> memory.wake(WEIGHTS_ONLY))
-                .satisfies(e -> assertThat(e).extracting(Throwable::getCause).satisfies(cause -> assertThat(cause.getSuppressed()).hasSize(1)));
+                .satisfies(
+                        e ->
+                                assertThat(e)
+                                        .extracting(Throwable::getCause)
+                                        .satisfies(
+                                                cause ->
+                                                        assertThat(cause.getSuppressed())
+                                                                .hasSize(1)));
         assertThat(memory.residency(WEIGHTS)).isEqualTo(Residency.LOST);
     }
 
