@@ -73,8 +73,12 @@ final class Transitions {
         Drain current = draining;
         if (current != null) {
             if (current.isDone(scheduler, remote)) {
-                endDrain();
-                settle(current.change(), () -> complete(current));
+                settle(
+                        current.change(),
+                        () -> {
+                            endDrain();
+                            return complete(current);
+                        });
                 return true;
             }
             if (queue.stream().anyMatch(c -> c.transition() instanceof Transition.Resume)) {
@@ -101,18 +105,37 @@ final class Transitions {
         coordinator.drain(false);
     }
 
-    /** Goes back to what was before the drain; requests that its mode ended stay ended. */
+    /** Answers a transition that was begun, and goes back to what was before its drain. */
     private void giveUp(Drain current, TransitionRefusedException why) {
         LOG.log(
                 Level.WARNING,
                 "transition {0} given up: {1}",
                 current.change().transition(),
                 why.getMessage());
-        endDrain();
-        coordinator.carryOn();
+        settle(
+                current.change(),
+                () -> {
+                    goBack(current, why);
+                    throw why;
+                });
+    }
+
+    /** To what was before the drain; requests that its mode ended stay ended. */
+    private void goBack(Drain current, RuntimeException why) {
+        try {
+            endDrain();
+            coordinator.carryOn();
+        } catch (RuntimeException e) {
+            e.addSuppressed(why);
+            throw broken(
+                    new SleepCoordinator.BrokenException(
+                            "the drain ended, and could not be undone: "
+                                    + e.getMessage()
+                                    + "; restart the engine",
+                            e));
+        }
         life.enter(current.phaseBefore(), current.admissionBefore());
         statistics.refresh();
-        current.change().outcome().completeExceptionally(why);
     }
 
     /**
@@ -293,7 +316,7 @@ final class Transitions {
         // Nothing computes while the engine sleeps, so what an earlier sleep kept cannot end.
         PauseMode mode =
                 asked == PauseMode.WAIT && life.phase() == Phase.ASLEEP ? PauseMode.KEEP : asked;
-        draining =
+        Drain begun =
                 new Drain(
                         change,
                         mode,
@@ -301,6 +324,7 @@ final class Transitions {
                         new PhaseTimes(nanoClock),
                         life.phase(),
                         life.admission());
+        draining = begun;
         life.enter(
                 life.phase() == Phase.ASLEEP ? Phase.FALLING_ASLEEP : Phase.PAUSING,
                 switch (mode) {
@@ -308,12 +332,18 @@ final class Transitions {
                     case ABORT -> Admission.SHUT;
                     case KEEP -> refuseNew ? Admission.SHUT : Admission.FROZEN;
                 });
-        coordinator.drain(memoryGoes);
         if (mode == PauseMode.ABORT) {
             scheduler.abortAll();
         }
-        if (memoryGoes && mode != PauseMode.WAIT && remote.heldCount() > 0) {
-            coordinator.revoke();
+        try {
+            coordinator.drain(memoryGoes);
+            if (memoryGoes && mode != PauseMode.WAIT && remote.heldCount() > 0) {
+                coordinator.revoke();
+            }
+        } catch (RuntimeException e) {
+            goBack(begun, e);
+            throw new TransitionRefusedException(
+                    UNAVAILABLE, "the drain failed, and was undone: " + e.getMessage(), e);
         }
     }
 
