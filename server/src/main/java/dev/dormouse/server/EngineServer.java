@@ -61,7 +61,7 @@ public final class EngineServer implements AutoCloseable {
         this.nanoClock = nanoClock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
-        this.reader = new JobReader(engine.info(), config.legs(), text.tokenizer());
+        this.reader = new JobReader(engine.info(), config, text.tokenizer());
         this.version = config.version();
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
         this.places = new RequestPlaces(config.maxRequestsInFlight());

@@ -100,6 +100,7 @@ final class FaultyEngine implements AutoCloseable {
                                 1 << 20,
                                 100,
                                 ServedLegs.BOTH,
+                                false,
                                 new AdminConfig("127.0.0.1", 0, null, false),
                                 List.of(),
                                 "1"),
