@@ -37,7 +37,7 @@ final class Transitions {
     private final StatisticsBoard statistics;
     private final LongSupplier nanoClock;
     private final Deque<Command.Change> queue = new ArrayDeque<>();
-    private @Nullable Drain draining;
+    private final Draining draining;
 
     /** A drain was cancelled for the resume that comes next. */
     private boolean cancelled;
@@ -57,11 +57,12 @@ final class Transitions {
         this.coordinator = coordinator;
         this.statistics = statistics;
         this.nanoClock = nanoClock;
+        this.draining = new Draining(life, scheduler, remote, coordinator, nanoClock);
     }
 
     /** True while a transition waits for requests to end. */
     boolean isDraining() {
-        return draining != null;
+        return draining.current() != null;
     }
 
     void enqueue(Command.Change change) {
@@ -70,13 +71,13 @@ final class Transitions {
 
     /** Begins or completes a transition if it can; true if it did. */
     boolean advance() {
-        Drain current = draining;
+        Drain current = draining.current();
         if (current != null) {
             if (current.isDone(scheduler, remote)) {
                 settle(
                         current.change(),
                         () -> {
-                            endDrain();
+                            draining.end();
                             return complete(current);
                         });
                 return true;
@@ -100,11 +101,6 @@ final class Transitions {
         return true;
     }
 
-    private void endDrain() {
-        draining = null;
-        coordinator.drain(false);
-    }
-
     /** Answers a transition that was begun, and goes back to what was before its drain. */
     private void giveUp(Drain current, TransitionRefusedException why) {
         LOG.log(
@@ -120,21 +116,12 @@ final class Transitions {
                 });
     }
 
-    /** To what was before the drain; requests that its mode ended stay ended. */
     private void goBack(Drain current, RuntimeException why) {
         try {
-            endDrain();
-            coordinator.carryOn();
-        } catch (RuntimeException e) {
-            e.addSuppressed(why);
-            throw broken(
-                    new SleepCoordinator.BrokenException(
-                            "the drain ended, and could not be undone: "
-                                    + e.getMessage()
-                                    + "; restart the engine",
-                            e));
+            draining.goBack(current, why);
+        } catch (SleepCoordinator.BrokenException e) {
+            throw broken(e);
         }
-        life.enter(current.phaseBefore(), current.admissionBefore());
         statistics.refresh();
     }
 
@@ -145,8 +132,7 @@ final class Transitions {
     void fail() {
         life.enter(Phase.FAILED, Admission.SHUT);
         coordinator.withdraw();
-        Drain current = draining;
-        draining = null;
+        Drain current = draining.drop();
         if (current != null) {
             current.change()
                     .outcome()
@@ -157,8 +143,7 @@ final class Transitions {
     /** The engine ends: answers every transition that was not made. */
     void close() {
         life.enter(Phase.CLOSED, Admission.SHUT);
-        Drain current = draining;
-        draining = null;
+        Drain current = draining.drop();
         if (current != null) {
             queue.addFirst(current.change());
         }
@@ -312,36 +297,12 @@ final class Transitions {
 
     /** Lets requests end, or stops them, as the mode says. */
     private void drain(
-            Command.Change change, PauseMode asked, boolean memoryGoes, boolean refuseNew) {
-        // Nothing computes while the engine sleeps, so what an earlier sleep kept cannot end.
-        PauseMode mode =
-                asked == PauseMode.WAIT && life.phase() == Phase.ASLEEP ? PauseMode.KEEP : asked;
-        Drain begun =
-                new Drain(
-                        change,
-                        mode,
-                        memoryGoes,
-                        new PhaseTimes(nanoClock),
-                        life.phase(),
-                        life.admission());
-        draining = begun;
-        life.enter(
-                life.phase() == Phase.ASLEEP ? Phase.FALLING_ASLEEP : Phase.PAUSING,
-                switch (mode) {
-                    case WAIT -> Admission.DRAINING;
-                    case ABORT -> Admission.SHUT;
-                    case KEEP -> refuseNew ? Admission.SHUT : Admission.FROZEN;
-                });
-        if (mode == PauseMode.ABORT) {
-            scheduler.abortAll();
-        }
+            Command.Change change, PauseMode mode, boolean memoryGoes, boolean refuseNew) {
         try {
-            coordinator.drain(memoryGoes);
-            if (memoryGoes && mode != PauseMode.WAIT && remote.heldCount() > 0) {
-                coordinator.revoke();
-            }
+            draining.begin(change, mode, memoryGoes, refuseNew);
+        } catch (SleepCoordinator.BrokenException e) {
+            throw broken(e);
         } catch (RuntimeException e) {
-            goBack(begun, e);
             throw new TransitionRefusedException(
                     UNAVAILABLE, "the drain failed, and was undone: " + e.getMessage(), e);
         }
