@@ -20,7 +20,7 @@ import java.util.SplittableRandom;
  * but a thousandth of its size. Tokenizer and chat template are those of a tiny model of module
  * {@code model}.
  */
-final class TinyModelFolder {
+public final class TinyModelFolder {
     static final int LAYERS = 2;
     static final int KV_HEADS = 3;
     static final int HEAD = 32;
@@ -34,7 +34,7 @@ final class TinyModelFolder {
     private TinyModelFolder() {}
 
     /** Writes the folder; answers the file of its weights. */
-    static Path write(Path folder) {
+    public static Path write(Path folder) {
         try {
             Files.createDirectories(folder);
             for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
@@ -48,6 +48,7 @@ final class TinyModelFolder {
                     .put("num_key_value_heads", KV_HEADS)
                     .put("head_dim", HEAD)
                     .put("vocab_size", VOCABULARY)
+                    .put("max_position_embeddings", 4096)
                     .put("torch_dtype", "float32");
             JSON.writeValue(folder.resolve("config.json").toFile(), config);
             Path weights = folder.resolve("model.safetensors");
