@@ -46,7 +46,7 @@ import java.util.SplittableRandom;
  * fail where the test says.
  */
 final class FaultyEngine implements AutoCloseable {
-    static final Duration LEASE = Duration.ofSeconds(20);
+    private static final Duration LEASE = Duration.ofSeconds(20);
 
     private static final int BLOCK_TOKENS = 16;
     private static final ObjectMapper JSON = new ObjectMapper();
