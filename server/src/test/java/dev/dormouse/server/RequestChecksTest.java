@@ -34,6 +34,8 @@ class RequestChecksTest extends ServerFixture {
                 "{\"prompt\":\"x\",\"n\":1.5}|n|must be an integer",
                 "{\"prompt\":\"x\",\"n\":2,\"best_of\":3}|best_of|must equal n",
                 "{\"prompt\":\"x\",\"best_of\":2}|best_of|must equal n",
+                "{\"prompt\":\"x\",\"priority\":-3}|priority|Priority scheduling is not enabled",
+                "{\"prompt\":\"x\",\"priority\":1.5}|priority|must be an integer",
                 "{\"prompt\":\"x\",\"echo\":1}|echo|true or false",
                 "{\"prompt\":\"x\",\"logprobs\":-1}|logprobs|between 0 and 20",
                 "{\"prompt\":\"x\",\"logprobs\":true}|logprobs|must be an integer",

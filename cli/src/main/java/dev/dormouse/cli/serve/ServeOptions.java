@@ -41,6 +41,14 @@ final class ServeOptions {
         recompute
     }
 
+    /** Who is served first. */
+    enum SchedulingPolicy {
+        /** Who came first. */
+        fcfs,
+        /** Whose request has the smallest priority, and of those who came first. */
+        priority
+    }
+
     @Option(
             names = "--model",
             paramLabel = "PATH",
@@ -223,6 +231,14 @@ final class ServeOptions {
             description =
                     "Requests that may wait; further ones are answered 503 (default: ${DEFAULT-VALUE}).")
     int maxNumWaiting;
+
+    @Option(
+            names = "--scheduling-policy",
+            paramLabel = "POLICY",
+            defaultValue = "fcfs",
+            description =
+                    "Who is served first: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}). With fcfs who came first; with priority whose request has the smallest 'priority'.")
+    SchedulingPolicy schedulingPolicy = SchedulingPolicy.fcfs;
 
     @Option(
             names = "--enable-prefix-caching",

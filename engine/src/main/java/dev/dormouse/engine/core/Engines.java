@@ -29,7 +29,7 @@ public final class Engines {
     private Engines() {}
 
     /**
-     * What an engine takes from its surroundings, so that tests can control it.
+     * What an engine takes from its surroundings, so that others can stand in for them.
      *
      * @param nanoClock as {@link System#nanoTime}
      * @param memory where its ranks' memory comes from
@@ -42,7 +42,7 @@ public final class Engines {
             RandomGenerator seeds,
             Runnable heapTrimmer) {
         /** The machine's. */
-        static Surroundings real(EngineConfig config) {
+        public static Surroundings ofMachine(EngineConfig config) {
             return new Surroundings(
                     System::nanoTime,
                     MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
@@ -80,13 +80,23 @@ public final class Engines {
             LanguageModel model,
             Tokenizer tokenizer,
             @Nullable ConnectorHalves connector) {
+        return start(config, model, tokenizer, connector, Surroundings.ofMachine(config));
+    }
+
+    /** As {@link #start(EngineConfig, LanguageModel, Tokenizer, ConnectorHalves)}, elsewhere. */
+    public static Engine start(
+            EngineConfig config,
+            LanguageModel model,
+            Tokenizer tokenizer,
+            @Nullable ConnectorHalves connector,
+            Surroundings surroundings) {
         Text text =
                 new Text(
                         tokenizer.endOfGeneration(),
                         skipSpecial -> decoder(tokenizer.decoder(skipSpecial)));
         LocalEngine engine;
         try {
-            engine = assemble(config, model, text, connector, Surroundings.real(config));
+            engine = assemble(config, model, text, connector, surroundings);
         } catch (RuntimeException e) {
             throw afterClosing(e, model, connector);
         }

@@ -156,6 +156,16 @@ final class EngineHarness implements AutoCloseable {
         return submit(id, prompt, SamplingParameters.greedy(maxTokens), params);
     }
 
+    /** Submits a request of a priority. */
+    RecordingListener submit(String id, List<Integer> prompt, int maxTokens, int priority) {
+        RecordingListener listener = new RecordingListener();
+        engine.submit(
+                new GenerationRequest(
+                        id, id, prompt, SamplingParameters.greedy(maxTokens), null, priority),
+                listener);
+        return listener;
+    }
+
     RecordingListener submit(
             String id,
             List<Integer> prompt,
