@@ -9,6 +9,7 @@ import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -79,6 +80,16 @@ final class FaultyTransport implements KvTransport {
         }
 
         @Override
+        public List<String> revoke() {
+            return target.revoke();
+        }
+
+        @Override
+        public void readmit() {
+            target.readmit();
+        }
+
+        @Override
         public void close() {
             closing.close("deregister", target);
         }
@@ -131,13 +142,13 @@ final class FaultyTransport implements KvTransport {
     }
 
     @Override
-    public byte[] metadata() {
+    public TransportMetadata metadata() {
         enter("metadata");
         return transport.metadata();
     }
 
     @Override
-    public RemotePeer load(byte[] metadata) {
+    public RemotePeer load(TransportMetadata metadata) {
         return new Loaded(transport.load(metadata), new Closing(peers));
     }
 
