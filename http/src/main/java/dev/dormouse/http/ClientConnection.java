@@ -98,7 +98,9 @@ public final class ClientConnection implements ConnectionContext {
                             request.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
                     boolean byServer =
                             response.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
-                    lastRequestServed |= byClient || byServer;
+                    if (byClient || byServer) {
+                        takeNoMore();
+                    }
                     // The client may still be sending.
                     requestCutShort |= byServer && !byClient;
                 });
@@ -109,8 +111,14 @@ public final class ClientConnection implements ConnectionContext {
      * the thread that serves the connection.
      */
     void endAfterBrokenRequest() {
-        lastRequestServed = true;
+        takeNoMore();
         requestCutShort = true;
+    }
+
+    /** What came with the last request is dropped: it must not be taken for another one. */
+    private void takeNoMore() {
+        lastRequestServed = true;
+        reader.skip(reader.available());
     }
 
     /** True if the answer went out before the request had come in. */

@@ -245,6 +245,7 @@ public final class EngineServer implements AutoCloseable {
         try {
             RequestBody body = RequestBody.parse(bytes);
             try {
+                body.requireUnicode();
                 return source.job(body, requestId);
             } catch (ApiException e) {
                 if (body.node("kv_transfer_params") instanceof ObjectNode json) {
