@@ -32,9 +32,6 @@ import org.jspecify.annotations.Nullable;
 public final class Router implements AutoCloseable {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
 
-    /** A bound on sockets held; more clients wait in the listener's backlog. */
-    private static final int MAX_CONNECTIONS = 8192;
-
     private final WebServer server;
     private final EngineRequests requests;
     private final Deque<AutoCloseable> owned;
@@ -160,17 +157,18 @@ public final class Router implements AutoCloseable {
     }
 
     private static WebServer listener(RouterConfig config, TimeLimits limits, FrontDoor door) {
+        ClientConnections connections = new ClientConnections(limits, config.clientTimeout());
         return WebServer.builder()
                 .host(config.host())
                 .port(config.port())
                 .shutdownHook(false)
                 .protocolsDiscoverServices(false)
-                .addConnectionSelector(new ClientConnections(limits, config.clientTimeout()))
+                .addConnectionSelector(connections)
                 // Without it a small piece waits for the client's delayed acknowledgement.
                 .connectionOptions(options -> options.tcpNoDelay(true))
                 .writeBufferSize(0)
                 .maxPayloadSize(config.maxBodyBytes())
-                .maxTcpConnections(MAX_CONNECTIONS)
+                .maxTcpConnections(connections.mostAccepted())
                 .directHandlers(Refusals.handlers())
                 .routing(HttpRouting.builder().any(door))
                 .build();

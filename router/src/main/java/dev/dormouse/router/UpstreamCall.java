@@ -6,6 +6,8 @@ import dev.dormouse.router.routing.Engine;
 import dev.dormouse.router.routing.Outcome;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.http.HttpClient;
@@ -26,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  * {@link #close}, which drops the connection if the answer was not read to its end.
  */
 final class UpstreamCall implements AutoCloseable {
+    private static final Logger LOGGER = System.getLogger("dormouse.router");
+
     private final Engine engine;
     private final TimeLimits limits;
     private final Duration timeout;
@@ -86,7 +90,7 @@ final class UpstreamCall implements AutoCloseable {
             throw fail(abortReason());
         } catch (ExecutionException e) {
             Outcome reason = aborted.get();
-            throw fail(reason == null ? outcomeOf(e.getCause()) : reason);
+            throw reason == null ? fail(outcomeOf(e.getCause()), e.getCause()) : fail(reason);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw fail(Outcome.CANCELLED);
@@ -128,7 +132,7 @@ final class UpstreamCall implements AutoCloseable {
             result = reading.from(stream);
         } catch (IOException e) {
             Outcome reason = aborted.get();
-            throw fail(reason == null ? Outcome.BROKEN : reason);
+            throw reason == null ? fail(Outcome.BROKEN, e) : fail(reason);
         }
         // A stream closed by abort must not pass as one that ended.
         Outcome reason = aborted.get();
@@ -175,6 +179,17 @@ final class UpstreamCall implements AutoCloseable {
                 };
         settle(outcome);
         return new UpstreamFailure(outcome, detail);
+    }
+
+    /** As above, and says in the log why. */
+    private UpstreamFailure fail(Outcome outcome, @Nullable Throwable cause) {
+        LOGGER.log(
+                Level.WARNING,
+                "engine gave no answer: engine={0} outcome={1} cause={2}",
+                engine.name(),
+                outcome.label(),
+                cause);
+        return fail(outcome);
     }
 
     private Outcome abortReason() {

@@ -46,15 +46,17 @@ final class Listener implements AutoCloseable {
             ApiKeys keys,
             String guarded,
             Consumer<Paths> filling) {
+        ClientConnections connections = new ClientConnections(limits, CLIENT_TIMEOUT);
         WebServer server =
                 WebServer.builder()
                         .host(host)
                         .port(port)
                         .shutdownHook(false)
+                        .protocolsDiscoverServices(false)
+                        .addConnectionSelector(connections)
+                        .maxTcpConnections(connections.mostAccepted())
                         // Without it a small piece waits for the client's delayed acknowledgement.
                         .connectionOptions(connection -> connection.tcpNoDelay(true))
-                        .protocolsDiscoverServices(false)
-                        .addConnectionSelector(new ClientConnections(limits, CLIENT_TIMEOUT))
                         .maxPayloadSize(maxBodyBytes)
                         .directHandlers(Refusals.handlers())
                         .routing(routing(keys, guarded, filling))
@@ -88,7 +90,7 @@ final class Listener implements AutoCloseable {
         Paths paths = new Paths(routing, keys, guarded);
         routing.addFilter(
                 (chain, request, response) -> {
-                    ClientConnection.CURRENT.get().endIfAsked(request, response);
+                    ClientConnection.CURRENT.get().requestBegins(request, response);
                     chain.proceed();
                 });
         filling.accept(paths);

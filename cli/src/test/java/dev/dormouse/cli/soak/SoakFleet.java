@@ -17,38 +17,37 @@ final class SoakFleet implements AutoCloseable {
             Path.of("../model/src/test/resources/folders/qwen3").toAbsolutePath().normalize();
 
     private final Path logs;
-    private final List<ChildProcess> processes = new ArrayList<>();
-    private final List<String> options;
-    private final EngineProcess prefill;
-    private final EngineProcess decode;
-    private final ChildProcess router;
-    private final int routerPort;
+    private final List<ChildProcess> started = new ArrayList<>();
+    private final List<String> ofPrefill;
+    private final List<String> ofDecode;
+    private final ChildProcess routerProcess;
+    private final Endpoint router;
+    private ChildProcess prefillProcess;
+    private ChildProcess decodeProcess;
+    private EngineProcess prefill;
+    private EngineProcess decode;
 
     /** The seed decides what the engines do with requests that meet a sleep. */
     SoakFleet(Path logs, RandomGenerator random) {
         this.logs = logs;
-        List<String> ofPrefill = new ArrayList<>(sleeper("prefill", random));
-        List<String> ofDecode = new ArrayList<>(sleeper("decode", random));
+        ofPrefill = sleeper("prefill", random);
+        ofDecode = sleeper("decode", random);
         if (random.nextBoolean()) {
             ofDecode.addAll(List.of("--kv-load-failure-policy", "recompute"));
         }
         if (random.nextBoolean()) {
-            ofDecode.addAll(List.of("--tensor-parallel-size", "2"));
-        }
-        if (random.nextBoolean()) {
             ofDecode.add("--no-enable-prefix-caching");
         }
-        this.options = List.of(String.join(" ", ofPrefill), String.join(" ", ofDecode));
         try {
-            ChildProcess prefillProcess = start("prefill", ofPrefill);
-            ChildProcess decodeProcess = start("decode", ofDecode);
+            prefillProcess = start("prefill", ofPrefill, 0);
+            decodeProcess = start("decode", ofDecode, 0);
             prefill = new EngineProcess(prefillProcess);
             decode = new EngineProcess(decodeProcess);
-            List<String> route = new ArrayList<>(List.of("route", "--port", "0"));
+            List<String> route = new ArrayList<>(List.of("route"));
             route.addAll(List.of("--prefill", prefill.endpoint().base().toString()));
             route.addAll(List.of("--decode", decode.endpoint().base().toString()));
-            router = start("router", route);
-            routerPort = router.awaitReady().getPort();
+            routerProcess = start("router", route, 0);
+            router = endpoint(routerProcess);
         } catch (RuntimeException | Error e) {
             close();
             throw e;
@@ -58,6 +57,7 @@ final class SoakFleet implements AutoCloseable {
     private static List<String> sleeper(String role, RandomGenerator random) {
         List<String> arguments = serve();
         arguments.addAll(List.of("--role", role, "--side-channel-port", "0"));
+        arguments.addAll(List.of("--admin-port", "0"));
         arguments.addAll(List.of("--enable-sleep-mode", "--kv-lease-duration", "6"));
         if (random.nextBoolean()) {
             arguments.add("--hold-requests-while-asleep");
@@ -66,30 +66,26 @@ final class SoakFleet implements AutoCloseable {
     }
 
     private static List<String> serve() {
-        return new ArrayList<>(
-                List.of(
-                        "serve",
-                        "--port",
-                        "0",
-                        "--model",
-                        MODEL.toString(),
-                        "--kv-cache-memory",
-                        "4MiB",
-                        "--max-num-seqs",
-                        "32",
-                        "--max-num-batched-tokens",
-                        "256"));
+        List<String> arguments = new ArrayList<>(List.of("serve", "--model", MODEL.toString()));
+        arguments.addAll(List.of("--kv-cache-memory", "4MiB"));
+        arguments.addAll(List.of("--max-num-seqs", "32", "--max-num-batched-tokens", "256"));
+        return arguments;
     }
 
-    private ChildProcess start(String name, List<String> arguments) {
-        ChildProcess process = ChildProcess.start(name, logs, arguments);
-        processes.add(process);
+    private ChildProcess start(String name, List<String> options, int port) {
+        List<String> arguments = new ArrayList<>(options);
+        arguments.addAll(List.of("--port", Integer.toString(port)));
+        ChildProcess process =
+                ChildProcess.start(started.size() + "-" + name, logs, arguments);
+        started.add(process);
         return process;
     }
 
     /** An engine alone, which never sleeps. */
     static ChildProcess startOracle(Path logs) {
-        return ChildProcess.start("oracle", logs, serve());
+        List<String> arguments = serve();
+        arguments.addAll(List.of("--port", "0"));
+        return ChildProcess.start("oracle", logs, arguments);
     }
 
     static Endpoint endpoint(ChildProcess process) {
@@ -104,21 +100,42 @@ final class SoakFleet implements AutoCloseable {
         return decode;
     }
 
-    int routerPort() {
-        return routerPort;
+    Endpoint router() {
+        return router;
     }
 
+    ChildProcess prefillProcess() {
+        return prefillProcess;
+    }
+
+    ChildProcess decodeProcess() {
+        return decodeProcess;
+    }
+
+    /** Those that run. */
     List<ChildProcess> processes() {
-        return processes;
+        return List.of(prefillProcess, decodeProcess, routerProcess);
+    }
+
+    /** Starts the prefill engine again, which has ended, on its port. */
+    void restartPrefill() {
+        prefillProcess = start("prefill", ofPrefill, prefill.endpoint().base().getPort());
+        prefill = new EngineProcess(prefillProcess);
+    }
+
+    /** Starts the decode engine again, which has ended, on its port. */
+    void restartDecode() {
+        decodeProcess = start("decode", ofDecode, decode.endpoint().base().getPort());
+        decode = new EngineProcess(decodeProcess);
     }
 
     /** How the engines were started. */
-    List<String> options() {
-        return options;
+    String options() {
+        return String.join(" ", ofPrefill) + "\n" + String.join(" ", ofDecode);
     }
 
     @Override
     public void close() {
-        processes.reversed().forEach(ChildProcess::close);
+        started.reversed().forEach(ChildProcess::close);
     }
 }

@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -47,16 +46,6 @@ final class SoakTest {
     private static final long HEAP_LIMIT_BYTES = 8 << 20;
     private static final long PSS_LIMIT_BYTES = 96 << 20;
 
-    private static final List<String> ZERO_AT_REST =
-            List.of(
-                    "vllm:num_requests_running",
-                    "vllm:num_requests_waiting",
-                    "dormouse:num_requests_waiting_for_remote_kv",
-                    "dormouse:num_requests_held_for_remote",
-                    "dormouse:kv_blocks_held_for_remote",
-                    "dormouse:kv_blocks_quarantined",
-                    "vllm:kv_cache_usage_perc");
-
     @TempDir Path logs;
 
     @BeforeAll
@@ -85,7 +74,7 @@ final class SoakTest {
             assertThat(warmUp.isFaultless() && tally.isFaultless()).as(report).isTrue();
             assertThat(left).as(report).isEmpty();
             assertThat(errorsInLogs()).as(report).isEmpty();
-            assertThat(tally.count("answer", "right")).as(report).isPositive();
+            assertThat(tally.right()).as(report).isPositive();
         }
     }
 
@@ -104,48 +93,32 @@ final class SoakTest {
         Tally tally = new Tally();
         long end = System.nanoTime() + seconds * 1_000_000_000L;
         BooleanSupplier over = () -> System.nanoTime() - end > 0;
-        List<Thread> threads = new ArrayList<>();
-        for (int i = 0; i < CLIENTS; i++) {
-            RandomGenerator own = random.split();
-            String name = "soak-" + SEED + "-" + i;
-            threads.add(
-                    Thread.ofPlatform()
-                            .name(name)
-                            .daemon()
-                            .start(
-                                    new Client(
-                                            name,
-                                            fleet.routerPort(),
-                                            questions,
-                                            own,
-                                            tally,
-                                            over)));
-        }
+        List<Thread> threads =
+                new ArrayList<>(
+                        Client.start(
+                                CLIENTS,
+                                "soak-" + SEED,
+                                fleet.router().base().getPort(),
+                                questions,
+                                random,
+                                Client.OF_SLEEPS,
+                                tally,
+                                over));
         for (EngineProcess engine : List.of(fleet.prefill(), fleet.decode())) {
-            RandomGenerator own = random.split();
             threads.add(
                     Thread.ofPlatform()
                             .name("operator-" + engine.name())
                             .daemon()
-                            .start(new Operator(engine, own, tally, over)));
+                            .start(new Operator(engine, random.split(), tally, over)));
         }
-        for (Thread thread : threads) {
-            if (!thread.join(Duration.ofNanos(end - System.nanoTime()).plusMinutes(3))) {
-                tally.fault(thread.getName() + " hangs");
-            }
-        }
+        TimeUnit.SECONDS.sleep(seconds);
+        Client.join(threads, tally);
         return tally;
     }
 
     /** Waits until no engine has anything to do, and until what is open stays the same. */
     private static List<Rest> restOnceStill(SoakFleet fleet) {
-        for (EngineProcess engine : List.of(fleet.prefill(), fleet.decode())) {
-            Await.until(
-                    engine.name() + " has no request and all its blocks",
-                    REST_LIMIT,
-                    () -> busy(engine).isEmpty(),
-                    () -> busy(engine));
-        }
+        Idle.await(fleet, REST_LIMIT);
         List<Object> seen = new ArrayList<>();
         long[] since = {0};
         Await.until(
@@ -181,19 +154,6 @@ final class SoakTest {
         }
     }
 
-    /** The lines of an engine's metrics that say that it is not at rest. */
-    private static List<String> busy(EngineProcess engine) {
-        try {
-            return Wire.get(engine.endpoint().base().getPort(), "/metrics")
-                    .lines()
-                    .filter(line -> ZERO_AT_REST.stream().anyMatch(line::startsWith))
-                    .filter(line -> !line.endsWith(" 0.0") && !line.endsWith(" 0"))
-                    .toList();
-        } catch (IOException e) {
-            return List.of(e.toString());
-        }
-    }
-
     private List<String> errorsInLogs() throws IOException {
         List<String> errors = new ArrayList<>();
         try (Stream<Path> files = Files.list(logs)) {
@@ -216,7 +176,7 @@ final class SoakTest {
             List<Rest> after,
             List<String> leaks) {
         StringBuilder text = new StringBuilder();
-        text.append("-Ddormouse.seed=").append(SEED).append(' ').append(fleet.options()).append('\n');
+        text.append("-Ddormouse.seed=").append(SEED).append('\n').append(fleet.options()).append('\n');
         text.append("Run before it:\n").append(warmUp);
         text.append("Judged run:\n").append(tally);
         before.forEach(rest -> text.append("  before ").append(rest).append('\n'));

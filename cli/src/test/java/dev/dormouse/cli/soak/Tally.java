@@ -35,10 +35,10 @@ final class Tally {
         return faults.isEmpty();
     }
 
-    long count(String prefix, String unlessContains) {
+    /** Answers that were the oracle's. */
+    long right() {
         return counts.entrySet().stream()
-                .filter(entry -> entry.getKey().startsWith(prefix))
-                .filter(entry -> !entry.getKey().contains(unlessContains))
+                .filter(entry -> entry.getKey().endsWith(": right"))
                 .mapToLong(entry -> entry.getValue().sum())
                 .sum();
     }
