@@ -181,14 +181,15 @@ final class UpstreamCall implements AutoCloseable {
         return new UpstreamFailure(outcome, detail);
     }
 
-    /** As above, and says in the log why. */
+    /** As above; the log says why, unless health checks do. */
     private UpstreamFailure fail(Outcome outcome, @Nullable Throwable cause) {
-        LOGGER.log(
-                Level.WARNING,
-                "engine gave no answer: engine={0} outcome={1} cause={2}",
-                engine.name(),
-                outcome.label(),
-                cause);
+        if (outcome == Outcome.BROKEN) {
+            LOGGER.log(
+                    Level.WARNING,
+                    "connection lost: engine={0} cause={1}",
+                    engine.name(),
+                    cause);
+        }
         return fail(outcome);
     }
 

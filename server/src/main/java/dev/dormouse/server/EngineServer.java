@@ -7,6 +7,7 @@ import dev.dormouse.http.JsonBodies;
 import dev.dormouse.http.RequestPlaces;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.time.Duration;
@@ -206,6 +207,8 @@ public final class EngineServer implements AutoCloseable {
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
         if (places.isClosed()) {
+            // Nothing shall be on its way here when the connection ends with the process.
+            response.header(HeaderValues.CONNECTION_CLOSE);
             throw ApiException.of(
                     503, "engine_unavailable", "the engine shuts down; ask another one");
         }
