@@ -91,9 +91,7 @@ class OpenConnectionsTest {
             TimeLimits limits, CountDownLatch asked, CountDownLatch answer) {
         ClientConnections connections =
                 new ClientConnections(
-                        limits,
-                        Duration.ofMinutes(5),
-                        new OpenConnections(MOST, System::nanoTime));
+                        limits, Duration.ofMinutes(5), new OpenConnections(MOST, System::nanoTime));
         return WebServer.builder()
                 .host("127.0.0.1")
                 .port(0)

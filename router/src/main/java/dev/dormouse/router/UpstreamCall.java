@@ -185,10 +185,7 @@ final class UpstreamCall implements AutoCloseable {
     private UpstreamFailure fail(Outcome outcome, @Nullable Throwable cause) {
         if (outcome == Outcome.BROKEN) {
             LOGGER.log(
-                    Level.WARNING,
-                    "connection lost: engine={0} cause={1}",
-                    engine.name(),
-                    cause);
+                    Level.WARNING, "connection lost: engine={0} cause={1}", engine.name(), cause);
         }
         return fail(outcome);
     }

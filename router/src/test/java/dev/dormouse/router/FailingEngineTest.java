@@ -256,8 +256,7 @@ class FailingEngineTest {
             engine.close();
 
             if (failing == Role.PREFILL) {
-                assertError(
-                        answer.get(30, TimeUnit.SECONDS), 503, "prefill_unreachable", failing);
+                assertError(answer.get(30, TimeUnit.SECONDS), 503, "prefill_unreachable", failing);
             } else {
                 assertError(answer.get(30, TimeUnit.SECONDS), 502, "decode_broken", failing);
             }
@@ -295,8 +294,7 @@ class FailingEngineTest {
         assertLegCounted(h, 1, leg, outcome);
     }
 
-    private static void assertLegCounted(
-            RouterHarness h, int times, Role leg, String outcome) {
+    private static void assertLegCounted(RouterHarness h, int times, Role leg, String outcome) {
         h.awaitMetric(
                 times,
                 "dormouse_router_leg_requests_total",

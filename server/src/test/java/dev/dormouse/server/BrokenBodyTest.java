@@ -46,8 +46,7 @@ class BrokenBodyTest extends ServerFixture {
         String next = POST + "Content-Length: " + good.length() + "\r\n\r\n" + good;
 
         assertThat(exchange(POST + last + next, false)).containsOnlyOnce("HTTP/1.1 ");
-        assertThat(exchange(next + POST + last + next, false).split("HTTP/1.1 ", -1))
-                .hasSize(3);
+        assertThat(exchange(next + POST + last + next, false).split("HTTP/1.1 ", -1)).hasSize(3);
         assertThat(engine.requests).hasSize(1);
     }
 

@@ -231,8 +231,7 @@ final class Client implements Runnable {
         Wire.Answer answer = open.read();
         tally.took("bad", System.nanoTime() - start);
         String error = Reply.whole(answer.body()).error();
-        boolean engineIsGone =
-                explicit.contains("prefill_unreachable") && explicit.contains(error);
+        boolean engineIsGone = explicit.contains("prefill_unreachable") && explicit.contains(error);
         if (error == null || (answer.status() != bad.status() && !engineIsGone)) {
             tally.fault(id + ": " + bad + " is answered " + answer);
         }

@@ -32,8 +32,7 @@ final class EndingEnginesTest {
     private static final Set<String> OF_ENDS =
             with(Client.OF_SLEEPS, "prefill_unreachable", "decode_unreachable");
 
-    private static final Set<String> OF_CRASHES =
-            with(OF_ENDS, "prefill_broken", "decode_broken");
+    private static final Set<String> OF_CRASHES = with(OF_ENDS, "prefill_broken", "decode_broken");
 
     private final SplittableRandom random = new SplittableRandom(SEED);
 
@@ -62,26 +61,42 @@ final class EndingEnginesTest {
             questions = Question.ask(SoakFleet.endpoint(oracle), QUESTIONS, random);
         }
         try (SoakFleet fleet = new SoakFleet(logs, random)) {
-            whileAsking(fleet, questions, OF_ENDS, () -> {
-                awaitWork(fleet.prefill());
-                assertThat(fleet.prefillProcess().end(LIMIT)).isZero();
-                fleet.restartPrefill();
-            });
-            whileAsking(fleet, questions, OF_ENDS, () -> {
-                awaitWork(fleet.decode());
-                assertThat(fleet.decodeProcess().end(LIMIT)).isZero();
-                fleet.restartDecode();
-            });
-            whileAsking(fleet, questions, OF_CRASHES, () -> {
-                awaitWork(fleet.prefill());
-                kill(fleet.prefillProcess());
-                fleet.restartPrefill();
-            });
-            whileAsking(fleet, questions, OF_CRASHES, () -> {
-                awaitWork(fleet.decode());
-                kill(fleet.decodeProcess());
-                fleet.restartDecode();
-            });
+            whileAsking(
+                    fleet,
+                    questions,
+                    OF_ENDS,
+                    () -> {
+                        awaitWork(fleet.prefill());
+                        assertThat(fleet.prefillProcess().end(LIMIT)).isZero();
+                        fleet.restartPrefill();
+                    });
+            whileAsking(
+                    fleet,
+                    questions,
+                    OF_ENDS,
+                    () -> {
+                        awaitWork(fleet.decode());
+                        assertThat(fleet.decodeProcess().end(LIMIT)).isZero();
+                        fleet.restartDecode();
+                    });
+            whileAsking(
+                    fleet,
+                    questions,
+                    OF_CRASHES,
+                    () -> {
+                        awaitWork(fleet.prefill());
+                        kill(fleet.prefillProcess());
+                        fleet.restartPrefill();
+                    });
+            whileAsking(
+                    fleet,
+                    questions,
+                    OF_CRASHES,
+                    () -> {
+                        awaitWork(fleet.decode());
+                        kill(fleet.decodeProcess());
+                        fleet.restartDecode();
+                    });
         }
     }
 
@@ -117,10 +132,7 @@ final class EndingEnginesTest {
 
     private static void awaitRight(Tally tally, long before) {
         Await.until(
-                "right answers",
-                LIMIT,
-                () -> tally.right() >= before + 2L * CLIENTS,
-                () -> tally);
+                "right answers", LIMIT, () -> tally.right() >= before + 2L * CLIENTS, () -> tally);
     }
 
     private static void awaitWork(EngineProcess engine) {

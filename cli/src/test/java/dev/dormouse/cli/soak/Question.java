@@ -24,8 +24,25 @@ record Question(String path, ObjectNode body, List<String> texts) {
     private static final int PLAIN_TOKENS = 256;
 
     private static final String[] WORDS = {
-        "the ", "dormouse ", "sleeps ", "from ", "October ", "to ", "April, ", "and ", "wakes ",
-        "with ", "every ", "token ", "that ", "it ", "knew ", "über ", "né ", "42 ", "\n"
+        "the ",
+        "dormouse ",
+        "sleeps ",
+        "from ",
+        "October ",
+        "to ",
+        "April, ",
+        "and ",
+        "wakes ",
+        "with ",
+        "every ",
+        "token ",
+        "that ",
+        "it ",
+        "knew ",
+        "über ",
+        "né ",
+        "42 ",
+        "\n"
     };
 
     /** {@code count} of them, with an oracle's answers. */

@@ -59,7 +59,9 @@ record Reply(List<String> texts, List<@Nullable String> reasons, @Nullable Strin
         String piece =
                 choice.has("delta")
                         ? choice.path("delta").path("content").asText("")
-                        : choice.path("message").path("content").asText(choice.path("text").asText());
+                        : choice.path("message")
+                                .path("content")
+                                .asText(choice.path("text").asText());
         texts.set(index, texts.get(index) + piece);
         if (choice.hasNonNull("finish_reason")) {
             reasons.set(index, choice.path("finish_reason").asText());

@@ -31,7 +31,8 @@ record Rest(
         long heapBytes,
         long pssBytes) {
     private static final Pattern OF_THE_JVM =
-            Pattern.compile("(C[12] CompilerThre|GC Thread|G1 |ForkJoinPool-|Attach|process reap).*");
+            Pattern.compile(
+                    "(C[12] CompilerThre|GC Thread|G1 |ForkJoinPool-|Attach|process reap).*");
     private static final Pattern NUMBER = Pattern.compile("(?<=_posix_)\\p{XDigit}+|\\d+");
     private static final Pattern USED = Pattern.compile(" used (\\d+)K");
 

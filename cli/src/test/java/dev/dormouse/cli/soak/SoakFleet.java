@@ -75,8 +75,7 @@ final class SoakFleet implements AutoCloseable {
     private ChildProcess start(String name, List<String> options, int port) {
         List<String> arguments = new ArrayList<>(options);
         arguments.addAll(List.of("--port", Integer.toString(port)));
-        ChildProcess process =
-                ChildProcess.start(started.size() + "-" + name, logs, arguments);
+        ChildProcess process = ChildProcess.start(started.size() + "-" + name, logs, arguments);
         started.add(process);
         return process;
     }

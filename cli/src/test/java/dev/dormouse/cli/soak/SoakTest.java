@@ -24,8 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
  * Mixed requests through the router while both engines sleep and wake at random: every answer is
  * the oracle's or an explicit error, and afterwards nothing is left.
  *
- * <p>The load runs twice, first for a shorter while. After that caches are filled, pools grown and hot code is
- * compiled, so what there is more of after the second run is a leak.
+ * <p>The load runs twice, first for a shorter while. After that caches are filled, pools grown and
+ * hot code is compiled, so what there is more of after the second run is a leak.
  *
  * <p>{@code -Ddormouse.soak.seconds=600 -Ddormouse.soak.clients=64} is the long form, {@code
  * -Ddormouse.seed=N} another load and other options of the engines.
@@ -81,8 +81,7 @@ final class SoakTest {
     private static List<String> leaks(List<Rest> before, List<Rest> after) {
         List<String> leaks = new ArrayList<>();
         for (int i = 0; i < after.size(); i++) {
-            leaks.addAll(
-                    after.get(i).leaksSince(before.get(i), HEAP_LIMIT_BYTES, PSS_LIMIT_BYTES));
+            leaks.addAll(after.get(i).leaksSince(before.get(i), HEAP_LIMIT_BYTES, PSS_LIMIT_BYTES));
         }
         return leaks;
     }
@@ -176,7 +175,11 @@ final class SoakTest {
             List<Rest> after,
             List<String> leaks) {
         StringBuilder text = new StringBuilder();
-        text.append("-Ddormouse.seed=").append(SEED).append('\n').append(fleet.options()).append('\n');
+        text.append("-Ddormouse.seed=")
+                .append(SEED)
+                .append('\n')
+                .append(fleet.options())
+                .append('\n');
         text.append("Run before it:\n").append(warmUp);
         text.append("Judged run:\n").append(tally);
         before.forEach(rest -> text.append("  before ").append(rest).append('\n'));

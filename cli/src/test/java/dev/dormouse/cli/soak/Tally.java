@@ -46,7 +46,9 @@ final class Tally {
     @Override
     public String toString() {
         StringBuilder text = new StringBuilder();
-        counts.forEach((kind, count) -> text.append("  ").append(kind).append(": ").append(count).append('\n'));
+        counts.forEach(
+                (kind, count) ->
+                        text.append("  ").append(kind).append(": ").append(count).append('\n'));
         text.append("  slowest, in ms: ").append(slowestMillis).append('\n');
         faults.forEach(fault -> text.append("  FAULT ").append(fault).append('\n'));
         return text.toString();

@@ -1,4 +1,6 @@
-/** A fleet under mixed requests, clients that leave, and sleeps, judged when it is at rest again. */
+/**
+ * A fleet under mixed requests, clients that leave, and sleeps, judged when it is at rest again.
+ */
 @NullMarked
 package dev.dormouse.cli.soak;
 
