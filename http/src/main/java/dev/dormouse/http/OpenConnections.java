@@ -21,7 +21,7 @@ import java.util.function.LongSupplier;
 final class OpenConnections {
     private static final Logger LOGGER = System.getLogger("dormouse.http");
     private static final int MOST = 8192;
-    private static final int FEWEST = 16;
+    private static final int FEWEST = 24;
 
     /** Two listeners, or one and as many connections to engines, and everything else. */
     private static final int SHARES_OF_DESCRIPTORS = 3;
@@ -41,7 +41,11 @@ final class OpenConnections {
         this.warnedNanos = nanoClock.getAsLong() - WARNING_INTERVAL_NANOS;
     }
 
-    /** How many a listener of this process may have, by the descriptors that it may open. */
+    /**
+     * How many a listener of this process may have, by the descriptors that it may open.
+     *
+     * @throws IllegalStateException if they are too few to serve anybody
+     */
     static int mostOfThisProcess() {
         return ManagementFactory.getOperatingSystemMXBean()
                         instanceof UnixOperatingSystemMXBean system
@@ -49,9 +53,24 @@ final class OpenConnections {
                 : MOST;
     }
 
-    /** By the descriptors that there may be, and those that there are before any connection. */
+    /**
+     * By the descriptors that there may be, and those that there are before any connection.
+     *
+     * @throws IllegalStateException if they are too few to serve anybody
+     */
     static int most(long descriptors, long open) {
-        return Math.clamp((descriptors - open) / SHARES_OF_DESCRIPTORS, FEWEST, MOST);
+        long share = (descriptors - open) / SHARES_OF_DESCRIPTORS;
+        if (share < FEWEST) {
+            throw new IllegalStateException(
+                    "cannot listen: of "
+                            + descriptors
+                            + " files that this process may open "
+                            + open
+                            + " are open already, but it needs at least "
+                            + (open + SHARES_OF_DESCRIPTORS * FEWEST)
+                            + "; raise the limit (ulimit -n)");
+        }
+        return (int) Math.min(share, MOST);
     }
 
     int most() {

@@ -1,6 +1,7 @@
 package dev.dormouse.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http.HttpRouting;
@@ -23,7 +24,11 @@ class OpenConnectionsTest {
         assertThat(OpenConnections.most(1_048_576, 150)).isEqualTo(8192);
         assertThat(OpenConnections.most(1024, 124)).isEqualTo(300);
         assertThat(OpenConnections.most(256, 150)).isEqualTo(35);
-        assertThat(OpenConnections.most(100, 150)).as("more than none").isEqualTo(16);
+        assertThatThrownBy(() -> OpenConnections.most(200, 150))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("200")
+                .hasMessageContaining("at least 222")
+                .hasMessageContaining("ulimit -n");
     }
 
     @Test

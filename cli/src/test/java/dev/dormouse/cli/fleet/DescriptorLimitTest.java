@@ -1,6 +1,7 @@
 package dev.dormouse.cli.fleet;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -15,19 +16,33 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** More connections than a process may open descriptors. */
 final class DescriptorLimitTest {
-    private static final int DESCRIPTORS = 256;
+    private static final int DESCRIPTORS = 300;
     private static final String MODEL =
             Path.of("../model/src/test/resources/folders/qwen3").toAbsolutePath().toString();
 
     @TempDir Path logs;
 
+    private ChildProcess start(int descriptors) {
+        return ChildProcess.start(
+                "engine",
+                logs,
+                List.of("bash", "-c", "ulimit -n " + descriptors + "; exec \"$0\" \"$@\""),
+                List.of("serve", "--port", "0", "--model", MODEL, "--kv-cache-memory", "1MiB"));
+    }
+
+    @Test
+    void anEngineThatMayOpenTooFewSaysSoAndDoesNotStart() {
+        try (ChildProcess process = start(160)) {
+            assertThatThrownBy(process::awaitReady)
+                    .hasMessageContaining("ended with status 1")
+                    .hasMessageContaining("of 160 files that this process may open")
+                    .hasMessageContaining("ulimit -n");
+        }
+    }
+
     @Test
     void anEngineServesOnAndSaysWhatItDoes() throws Exception {
-        List<String> launcher =
-                List.of("bash", "-c", "ulimit -n " + DESCRIPTORS + "; exec \"$0\" \"$@\"");
-        List<String> serve =
-                List.of("serve", "--port", "0", "--model", MODEL, "--kv-cache-memory", "1MiB");
-        try (ChildProcess process = ChildProcess.start("engine", logs, launcher, serve)) {
+        try (ChildProcess process = start(DESCRIPTORS)) {
             EngineProcess engine = new EngineProcess(process);
             List<Integer> expected = engine.endpoint().complete("The dormouse", 4).tokens();
             List<Socket> idle = new ArrayList<>();
