@@ -38,6 +38,8 @@ final class UpstreamCall implements AutoCloseable {
     private final ClientConnection client;
     private final CompletableFuture<HttpResponse<InputStream>> answer;
     private final AtomicReference<@Nullable Outcome> aborted = new AtomicReference<>();
+    private final Object head = new Object();
+    private boolean headArrived; // under head
     private volatile @Nullable InputStream body;
     private boolean settled;
 
@@ -60,7 +62,15 @@ final class UpstreamCall implements AutoCloseable {
         this.metrics = metrics;
         this.client = client;
         this.start = metrics.legStarted(engine.role(), endpoint);
-        this.answer = http.sendAsync(request, HttpResponse.BodyHandlers.ofInputStream());
+        this.answer =
+                http.sendAsync(
+                        request,
+                        _ -> {
+                            synchronized (head) {
+                                headArrived = true;
+                            }
+                            return HttpResponse.BodySubscribers.ofInputStream();
+                        });
         client.whenGone(() -> abort(Outcome.CANCELLED));
     }
 
@@ -145,8 +155,7 @@ final class UpstreamCall implements AutoCloseable {
     /** Breaks the exchange off; the thread that uses it fails with {@code reason}. */
     void abort(Outcome reason) {
         if (aborted.compareAndSet(null, reason)) {
-            answer.cancel(true);
-            closeBody();
+            drop();
         }
     }
 
@@ -157,8 +166,7 @@ final class UpstreamCall implements AutoCloseable {
         }
         settled = true;
         client.forgetWhenGone();
-        answer.cancel(true);
-        closeBody();
+        drop();
         metrics.legEnded(engine, outcome, start);
     }
 
@@ -195,14 +203,26 @@ final class UpstreamCall implements AutoCloseable {
         return reason == null ? Outcome.CANCELLED : reason;
     }
 
-    private void closeBody() {
-        InputStream stream = body;
-        if (stream != null) {
-            try {
-                stream.close();
-            } catch (IOException e) {
-                // The connection is dropped in any case, and nobody reads this stream again.
+    /**
+     * Drops what is still to come. Cancelling closes the connection, also if it has brought the
+     * whole answer meanwhile and carries another client's request by now; so that is done only as
+     * long as no head has arrived.
+     */
+    private void drop() {
+        synchronized (head) {
+            if (!headArrived) {
+                answer.cancel(true);
+                return;
             }
+        }
+        var _ = answer.thenAccept(response -> close(response.body()));
+    }
+
+    private static void close(InputStream body) {
+        try {
+            body.close();
+        } catch (IOException e) {
+            // The connection is dropped in any case, and nobody reads this stream again.
         }
     }
 
