@@ -36,34 +36,49 @@ record Rest(
     private static final Pattern NUMBER = Pattern.compile("(?<=_posix_)\\p{XDigit}+|\\d+");
     private static final Pattern USED = Pattern.compile(" used (\\d+)K");
 
-    /** Counts, and collects the heap's garbage before. */
-    static Rest of(ChildProcess process) {
+    /** What a process has open. */
+    record Open(Map<String, Integer> threads, Map<String, Integer> descriptors) {
+        static Open of(ChildProcess process) {
+            try {
+                return new Open(Rest.threads(process.pid()), Rest.descriptors(process.pid()));
+            } catch (IOException e) {
+                throw new AssertionError(process.name() + " cannot be looked at: " + e, e);
+            }
+        }
+    }
+
+    /** Of a process for which {@code open} holds for a while. */
+    static Rest of(ChildProcess process, Open open, long heapBytes) {
+        return new Rest(
+                process.name(),
+                open.threads,
+                open.descriptors,
+                heapBytes,
+                MemoryUsage.ofProcess(process.pid()).pssBytes());
+    }
+
+    /** What a process's heap has in use after a collection. */
+    static long heapBytes(ChildProcess process) {
         try {
             var _ = jcmd(process.pid(), "GC.run");
             Matcher used = USED.matcher(jcmd(process.pid(), "GC.heap_info"));
             if (!used.find()) {
                 throw new AssertionError("jcmd does not tell how much of the heap is used");
             }
-            long heap = Long.parseLong(used.group(1)) << 10;
-            return new Rest(
-                    process.name(),
-                    threads(process.pid()),
-                    descriptors(process.pid()),
-                    heap,
-                    MemoryUsage.ofProcess(process.pid()).pssBytes());
+            return Long.parseLong(used.group(1)) << 10;
         } catch (IOException e) {
-            throw new AssertionError(process.name() + " cannot be looked at: " + e, e);
+            throw new AssertionError(process.name() + " cannot be asked: " + e, e);
         }
     }
 
-    static Map<String, Integer> threads(long pid) throws IOException {
+    private static Map<String, Integer> threads(long pid) throws IOException {
         Map<String, Integer> threads =
                 count(Path.of("/proc/" + pid + "/task"), task -> read(task.resolve("comm")));
         threads.keySet().removeIf(name -> OF_THE_JVM.matcher(name).matches());
         return threads;
     }
 
-    static Map<String, Integer> descriptors(long pid) throws IOException {
+    private static Map<String, Integer> descriptors(long pid) throws IOException {
         return count(Path.of("/proc/" + pid + "/fd"), Rest::target);
     }
 

@@ -118,13 +118,14 @@ final class SoakTest {
     /** Waits until no engine has anything to do, and until what is open stays the same. */
     private static List<Rest> restOnceStill(SoakFleet fleet) {
         Idle.await(fleet, REST_LIMIT);
-        List<Object> seen = new ArrayList<>();
+        List<Long> heaps = fleet.processes().stream().map(Rest::heapBytes).toList();
+        List<Rest.Open> seen = new ArrayList<>();
         long[] since = {0};
         Await.until(
                 "threads and descriptors that stay",
                 REST_LIMIT,
                 () -> {
-                    List<Object> now = open(fleet);
+                    List<Rest.Open> now = openSoon(fleet);
                     if (!now.equals(seen)) {
                         seen.clear();
                         seen.addAll(now);
@@ -133,24 +134,22 @@ final class SoakTest {
                     return System.nanoTime() - since[0] > STILL.toNanos();
                 },
                 () -> seen);
-        return fleet.processes().stream().map(Rest::of).toList();
+        List<Rest> rests = new ArrayList<>();
+        for (int i = 0; i < seen.size(); i++) {
+            rests.add(Rest.of(fleet.processes().get(i), seen.get(i), heaps.get(i)));
+        }
+        return rests;
     }
 
-    private static List<Object> open(SoakFleet fleet) {
+    /** Looks every now and then, not all the time. */
+    private static List<Rest.Open> openSoon(SoakFleet fleet) {
         try {
             TimeUnit.MILLISECONDS.sleep(200);
-            List<Object> open = new ArrayList<>();
-            for (ChildProcess process : fleet.processes()) {
-                open.add(Rest.threads(process.pid()));
-                open.add(Rest.descriptors(process.pid()));
-            }
-            return open;
-        } catch (IOException e) {
-            throw new AssertionError("a process has ended: " + e, e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new AssertionError("interrupted", e);
         }
+        return fleet.processes().stream().map(Rest.Open::of).toList();
     }
 
     private List<String> errorsInLogs() throws IOException {
