@@ -6,9 +6,6 @@ import java.time.Duration;
 
 /** One bound address of a server, with what is the same for each. Thread-safe. */
 public final class HttpListener implements AutoCloseable {
-    /** A bound on sockets held; more clients wait in the listener's backlog. */
-    private static final int MAX_CONNECTIONS = 8192;
-
     private final WebServer server;
 
     private HttpListener(WebServer server) {
@@ -29,7 +26,8 @@ public final class HttpListener implements AutoCloseable {
      * @param maxBodyBytes a longer request is refused
      * @param limits stays the caller's, which closes it after the listener
      * @param clientTimeout bounds every wait for a client, see {@link ClientConnections}
-     * @throws IllegalStateException if the address cannot be bound; the message names it
+     * @throws IllegalStateException if the address cannot be bound, or the process may open too few
+     *     descriptors; the message names it
      */
     public static HttpListener start(
             Address address,
@@ -37,19 +35,20 @@ public final class HttpListener implements AutoCloseable {
             TimeLimits limits,
             Duration clientTimeout,
             HttpRouting.Builder routing) {
+        ClientConnections connections = new ClientConnections(limits, clientTimeout);
         WebServer server =
                 WebServer.builder()
                         .host(address.host())
                         .port(address.port())
                         .shutdownHook(false)
                         .protocolsDiscoverServices(false)
-                        .addConnectionSelector(new ClientConnections(limits, clientTimeout))
+                        .addConnectionSelector(connections)
                         // Without it a small piece waits for the client's delayed acknowledgement.
                         .connectionOptions(connection -> connection.tcpNoDelay(true))
                         // Answers are written in pieces that are to go out at once.
                         .writeBufferSize(0)
                         .maxPayloadSize(maxBodyBytes)
-                        .maxTcpConnections(MAX_CONNECTIONS)
+                        .maxTcpConnections(connections.mostAccepted())
                         .directHandlers(Refusals.handlers())
                         .routing(routing)
                         .build()

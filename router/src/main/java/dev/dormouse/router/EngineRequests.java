@@ -12,6 +12,7 @@ import dev.dormouse.router.routing.Outcome;
 import dev.dormouse.router.routing.Routing;
 import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.http.RequestException;
 import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.http.ServerRequest;
@@ -105,6 +106,8 @@ final class EngineRequests {
 
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         if (places.isClosed()) {
+            // Nothing shall be on its way here when the connection ends with the process.
+            response.header(HeaderValues.CONNECTION_CLOSE);
             ErrorAnswer.send(
                     new ApiError(
                             503, "router_unavailable", "the router shuts down", null, null, "1"),

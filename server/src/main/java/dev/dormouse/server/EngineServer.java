@@ -9,6 +9,7 @@ import dev.dormouse.http.RequestLog;
 import dev.dormouse.http.RequestPlaces;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
@@ -223,6 +224,8 @@ public final class EngineServer implements AutoCloseable {
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
         if (places.isClosed()) {
+            // Nothing shall be on its way here when the connection ends with the process.
+            response.header(HeaderValues.CONNECTION_CLOSE);
             throw ApiException.of(
                     503, "engine_unavailable", "the engine shuts down; ask another one");
         }
@@ -264,6 +267,7 @@ public final class EngineServer implements AutoCloseable {
         try {
             RequestBody body = RequestBody.parse(bytes);
             try {
+                body.requireUnicode();
                 return source.job(body, requestId);
             } catch (ApiException e) {
                 if (body.node("kv_transfer_params") instanceof ObjectNode json) {

@@ -25,7 +25,7 @@ final class ListenerRouting {
         Paths paths = new Paths(routing, keys, guarded);
         routing.addFilter(
                 (chain, request, response) -> {
-                    ClientConnection.CURRENT.get().endIfAsked(request, response);
+                    ClientConnection.CURRENT.get().requestBegins(request, response);
                     chain.proceed();
                 });
         filling.accept(paths);

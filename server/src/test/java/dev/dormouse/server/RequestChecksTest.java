@@ -22,6 +22,9 @@ class RequestChecksTest extends ServerFixture {
                 "{}|prompt|prompt is missing",
                 "{\"prompt\":[]}|prompt|empty list",
                 "{\"prompt\":\"\"}|prompt|at least one token",
+                "{\"prompt\":\"a\\ud800b\"}|prompt|surrogate pair",
+                "{\"prompt\":[\"a\",\"\\udc00\\ud800\"]}|prompt|surrogate pair",
+                "{\"prompt\":\"a\",\"stop\":[\"\\ud800\"]}|stop|surrogate pair",
                 "{\"prompt\":[99999999]}|prompt|99999999",
                 "{\"prompt\":\"x\",\"max_tokens\":0}|max_tokens|at least 1",
                 "{\"prompt\":\"x\",\"temperature\":-1}|temperature|temperature is -1.0",
@@ -119,6 +122,8 @@ class RequestChecksTest extends ServerFixture {
             value = {
                 "chat_template|\"{{ messages }}\"",
                 "documents|[{\"text\":\"d\"}]",
+                "messages|[{\"role\":\"user\",\"content\":\"\\ud83d\"}]",
+                "messages|[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"\\ude00\"}]}]",
                 "chat_template_kwargs|[1]",
                 "chat_template_kwargs|{\"chat_template\":\"x\"}",
                 "continue_final_message|true",

@@ -47,7 +47,13 @@ public final class ChildProcess implements AutoCloseable {
 
     /** Starts a child; its output goes to {@code NAME.log} in {@code logs}. */
     public static ChildProcess start(String name, Path logs, List<String> arguments) {
-        List<String> command = new ArrayList<>();
+        return start(name, logs, List.of(), arguments);
+    }
+
+    /** As above, by a command that runs the one that follows it. */
+    static ChildProcess start(
+            String name, Path logs, List<String> launcher, List<String> arguments) {
+        List<String> command = new ArrayList<>(launcher);
         command.add(ProcessHandle.current().info().command().orElse("java"));
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
         command.addAll(

@@ -158,7 +158,8 @@ class EndToEndTest {
         assertThatThrownBy(() -> request.get(60, TimeUnit.SECONDS))
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(FleetException.class)
-                .hasMessageContaining("router answered /v1/completions with 502");
+                .hasMessageContaining("router answered /v1/completions with 503")
+                .hasMessageContaining("prefill_unreachable");
         // What was handed over before is gone as well.
         CompletableFuture<Endpoint.Completion> read =
                 CompletableFuture.supplyAsync(

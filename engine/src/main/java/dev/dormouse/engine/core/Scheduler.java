@@ -6,6 +6,7 @@ import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.kv.BlockManager;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -27,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  * blocks runs, reads, or is held for a bounded time, the queue always moves on.
  */
 final class Scheduler {
+    private static final System.Logger LOG = System.getLogger("dormouse.engine");
+
     private final EngineConfig config;
     private final BlockManager blocks;
     private final RemoteKv remote;
@@ -196,11 +199,18 @@ final class Scheduler {
 
     private void failUnlessRecomputed(Sequence sequence, String reason) {
         if (!config.recomputeFailedLoads() && !sequence.isPrefill()) {
+            // The reason may name a peer's address, which is no business of the client's.
+            LOG.log(
+                    Level.WARNING,
+                    "the prompt''s KV could not be read: request={0} cause={1}",
+                    sequence.requestId(),
+                    reason.isEmpty() ? "unknown" : reason);
             fail(
                     sequence,
                     FailureKind.KV_TRANSFER_FAILED,
-                    "the KV cache of the prompt could not be read from the prefill engine"
-                            + (reason.isEmpty() ? "" : ": " + reason));
+                    "the KV cache of the prompt could not be read from the prefill engine; the"
+                            + " log of the engine that reads it has the cause, under request="
+                            + sequence.requestId());
         }
     }
 
