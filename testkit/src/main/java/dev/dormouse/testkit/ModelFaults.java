@@ -13,6 +13,8 @@ public final class ModelFaults {
     private long transferDelayNanos;
     private long messageDelayNanos;
     private boolean newestFirst;
+    private long revocationDelayNanos;
+    private boolean hangs;
     private int lostMessages;
     private int failingNotifies;
     private int failingRegistrations;
@@ -38,6 +40,20 @@ public final class ModelFaults {
     public void setMessageDelay(Duration delay) {
         synchronized (monitor) {
             messageDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** How long it takes until a mapping is given up that its owner revokes. */
+    public void setRevocationDelay(Duration delay) {
+        synchronized (monitor) {
+            revocationDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** Whether mappings are kept that their owners revoke, as by a process that stands still. */
+    public void setHangs(boolean value) {
+        synchronized (monitor) {
+            hangs = value;
         }
     }
 
@@ -137,6 +153,11 @@ public final class ModelFaults {
             failingPeerCloses--;
             throw new TransportException("drop peer: injected fault; it stays loaded");
         }
+    }
+
+    /** Whether a revocation that was sent so long ago is obeyed by now. */
+    boolean obeys(long sinceNanos) {
+        return !hangs && sinceNanos >= revocationDelayNanos;
     }
 
     long transferDelayNanos() {
