@@ -1,6 +1,7 @@
 package dev.dormouse.testkit;
 
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -150,6 +151,11 @@ final class ModelPeer implements RemotePeer {
             obeyIfDue();
             return lostBecause == null && !closed;
         }
+    }
+
+    @Override
+    public Route route() {
+        return Route.direct(owner.name());
     }
 
     @Override
