@@ -15,6 +15,7 @@ public final class ModelFaults {
     private boolean newestFirst;
     private long revocationDelayNanos;
     private boolean hangs;
+    private boolean feigns;
     private int lostMessages;
     private int failingNotifies;
     private int failingRegistrations;
@@ -55,6 +56,17 @@ public final class ModelFaults {
         synchronized (monitor) {
             hangs = value;
         }
+    }
+
+    /** Whether mappings that are said to be given up are kept and used. */
+    public void setFeigns(boolean value) {
+        synchronized (monitor) {
+            feigns = value;
+        }
+    }
+
+    boolean feigns() {
+        return feigns;
     }
 
     /** Whether messages that wait are taken newest first, also before ones that are late. */

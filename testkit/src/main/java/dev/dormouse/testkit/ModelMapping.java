@@ -55,8 +55,13 @@ final class ModelMapping {
         registrations.forEach(registration -> registration.mappedBy(peer, true));
     }
 
-    void unmap(ModelPeer peer) {
+    /** The owner is told that it is unmapped. */
+    void deny(ModelPeer peer) {
         registrations.forEach(registration -> registration.mappedBy(peer, false));
+    }
+
+    void unmap(ModelPeer peer) {
+        deny(peer);
         sectionsByKey.values().forEach(each -> owner.memory().unpin(each.pages()));
         sectionsByKey.clear();
     }

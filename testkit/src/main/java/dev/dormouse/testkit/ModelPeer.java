@@ -105,7 +105,11 @@ final class ModelPeer implements RemotePeer {
     /** What the reader's transport does without its engine, if it was asked and its time came. */
     void obeyIfDue() {
         if (asked && owner.faults().obeys(owner.fabric().nanoTime() - askedNanos)) {
-            lose("revoked by its owner");
+            if (owner.faults().feigns() && mapping != null) {
+                mapping.deny(this);
+            } else {
+                lose("revoked by its owner");
+            }
         }
     }
 
