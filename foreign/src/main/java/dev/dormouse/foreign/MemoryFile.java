@@ -24,11 +24,14 @@ public final class MemoryFile {
     public static final int F_SEAL_GROW = 0x4;
 
     // fcntl.h and linux/fcntl.h
+    private static final int F_GETFL = 3;
     private static final int F_DUPFD_CLOEXEC = 1030;
     private static final int F_ADD_SEALS = 1033;
     private static final int F_GET_SEALS = 1034;
     private static final int O_CLOEXEC = 0x80000;
     private static final int O_RDONLY = 0;
+    private static final int O_RDWR = 2;
+    private static final int O_ACCMODE = 3;
 
     private static final int AT_EMPTY_PATH = 0x1000;
     private static final int STATX_BASIC_STATS = 0x7ff;
@@ -36,6 +39,8 @@ public final class MemoryFile {
     private static final long STATX_BYTES = 256;
     private static final long STX_INO = 32;
     private static final long STX_SIZE = 40;
+    private static final long STX_BLOCKS = 48;
+    private static final long STX_BLOCK_BYTES = 512;
     private static final long STX_DEV_MAJOR = 136;
     private static final long STX_DEV_MINOR = 140;
 
@@ -65,8 +70,9 @@ public final class MemoryFile {
      *
      * @param device the file system, as {@code major:minor} in the two halves
      * @param inode unique in the file system, as long as the file is open somewhere
+     * @param allocatedBytes of its pages; less than the size if it has holes
      */
-    public record Status(long device, long inode, long sizeBytes) {}
+    public record Status(long device, long inode, long sizeBytes, long allocatedBytes) {}
 
     /** Another descriptor of the same open file, to be closed on its own; closed on exec. */
     public static int duplicate(int fd) {
@@ -115,6 +121,11 @@ public final class MemoryFile {
         return fcntl(fd, F_GET_SEALS, 0);
     }
 
+    /** Whether the descriptor is open for reading and writing. */
+    public static boolean isWritable(int fd) {
+        return (fcntl(fd, F_GETFL, 0) & O_ACCMODE) == O_RDWR;
+    }
+
     /** Whether its pages are those of ordinary memory, and not of a pool that may be empty. */
     public static boolean hasOrdinaryPages(int fd) {
         try (Arena arena = Arena.ofConfined()) {
@@ -147,7 +158,10 @@ public final class MemoryFile {
                     (long) status.get(JAVA_INT, STX_DEV_MAJOR) << 32
                             | Integer.toUnsignedLong(status.get(JAVA_INT, STX_DEV_MINOR));
             return new Status(
-                    device, status.get(JAVA_LONG, STX_INO), status.get(JAVA_LONG, STX_SIZE));
+                    device,
+                    status.get(JAVA_LONG, STX_INO),
+                    status.get(JAVA_LONG, STX_SIZE),
+                    status.get(JAVA_LONG, STX_BLOCKS) * STX_BLOCK_BYTES);
         } catch (Throwable t) {
             throw Downcall.rethrow(t);
         }

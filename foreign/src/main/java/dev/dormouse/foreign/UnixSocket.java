@@ -60,6 +60,9 @@ public final class UnixSocket {
     private static final MethodHandle SYSCALL =
             BINDER.errnoFunction("syscall", JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
 
+    // uid_t geteuid(void);
+    private static final MethodHandle GETEUID = BINDER.function("geteuid", JAVA_INT);
+
     private UnixSocket() {}
 
     /**
@@ -170,6 +173,15 @@ public final class UnixSocket {
             }
             Libc.check(result, "getsockopt", errno, () -> "fd=" + fd + " option=SO_PEERPIDFD");
             return option.get(JAVA_INT, 0);
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /** This process's effective user, which a peer sees in its {@link #credentials}. */
+    public static int user() {
+        try {
+            return (int) GETEUID.invokeExact();
         } catch (Throwable t) {
             throw Downcall.rethrow(t);
         }
