@@ -1,5 +1,6 @@
 package dev.dormouse.testkit;
 
+import dev.dormouse.transport.MemoryWithdrawnException;
 import dev.dormouse.transport.TransportException;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -33,7 +34,7 @@ final class ModelMapping {
             ModelRegistration registration = owner.registration(remote.key());
             ModelRegistration.Section section = owner.section(remote.key());
             if (registration == null || section == null || registration.isRevoked()) {
-                throw new TransportException(
+                throw new MemoryWithdrawnException(
                         "load peer "
                                 + metadata.agentName()
                                 + ": its memory "

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import dev.dormouse.transport.MemoryWithdrawnException;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
@@ -85,7 +86,7 @@ abstract class RevocationContract extends ContractFixture {
             peer.close();
             if (peersHoldMemory()) {
                 assertThatThrownBy(() -> reader.transport().load(metadata))
-                        .isInstanceOf(TransportException.class)
+                        .isInstanceOf(MemoryWithdrawnException.class)
                         .hasMessageContaining("revoked");
             }
             pair.ownerMemory.readmit();

@@ -4,6 +4,7 @@ import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.PollSet;
 import dev.dormouse.foreign.SocketMessage;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 import dev.dormouse.transport.TransportException;
 
 /**
@@ -88,6 +89,11 @@ final class LocalPeer implements RemotePeer, Watched {
     @Override
     public boolean isConnected() {
         return state == State.LOADED;
+    }
+
+    @Override
+    public Route route() {
+        return Route.direct(LocalTransport.NAME);
     }
 
     @Override

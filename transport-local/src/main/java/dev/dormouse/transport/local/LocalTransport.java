@@ -35,6 +35,9 @@ import java.util.Set;
  * computes.
  */
 public final class LocalTransport implements KvTransport {
+    /** The transport's name in settings, reports and metrics. */
+    static final String NAME = "local";
+
     private final LocalTransportOptions options;
     private final HostIdentity host;
     private final PeerConnector connector;
@@ -98,7 +101,7 @@ public final class LocalTransport implements KvTransport {
 
     @Override
     public String name() {
-        return "local";
+        return NAME;
     }
 
     @Override
