@@ -1,5 +1,6 @@
 package dev.dormouse.cli.serve;
 
+import dev.dormouse.connector.TransportChoice;
 import dev.dormouse.model.KvType;
 import java.nio.file.Path;
 import java.util.List;
@@ -170,6 +171,13 @@ final class ServeOptions {
             paramLabel = "FROM-TO",
             description = "Their side channel ports (default: any).")
     @Nullable String kvAllowedPeerPorts;
+
+    @Option(
+            names = "--kv-transport",
+            paramLabel = "TRANSPORT",
+            description =
+                    "How KV comes from other engines: auto (mapped memory from those of this host, NIXL from others), nixl, or local (mapped memory only, engines of other hosts are refused) (default: auto).")
+    @Nullable TransportChoice kvTransport;
 
     @Option(
             names = "--kv-max-peer-blocks",

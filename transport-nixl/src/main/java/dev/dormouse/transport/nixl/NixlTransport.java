@@ -122,6 +122,11 @@ public final class NixlTransport implements KvTransport {
     @Override
     public RemotePeer load(TransportMetadata metadata) {
         byte[] bytes = metadata.agent().clone();
+        if (bytes.length == 0) {
+            throw new TransportException(
+                    "load peer failed: it has no NIXL agent, so only processes of its host that"
+                            + " use the same-host transport can load it");
+        }
         RemoteAgent kept = parked.take(bytes);
         try {
             RemoteAgent loaded = kept == null ? translated(() -> loadAnew(bytes)) : kept;
