@@ -18,6 +18,7 @@ class ModuleDirectionTest {
                     Map.entry("memory", List.of("foreign")),
                     Map.entry("transport", List.of()),
                     Map.entry("transport.nixl", List.of("transport", "nixl")),
+                    Map.entry("transport.local", List.of("transport", "foreign")),
                     Map.entry("connector", List.of("transport")),
                     Map.entry("model", List.of()),
                     Map.entry(
@@ -99,15 +100,20 @@ class ModuleDirectionTest {
                 .that()
                 .resideInAnyPackage(own)
                 .and()
-                .resideOutsideOfPackage(
-                        module.equals("transport") ? "dev.dormouse.transport.nixl.." : "none")
+                .resideOutsideOfPackages(
+                        module.equals("transport")
+                                ? new String[] {
+                                    "dev.dormouse.transport.nixl..",
+                                    "dev.dormouse.transport.local.."
+                                }
+                                : new String[] {"none"})
                 .should()
                 .dependOnClassesThat()
                 .resideInAnyPackage(pattern(other))
                 .check(CLASSES);
     }
 
-    /** The transport's own package stands above that of its implementation over NIXL. */
+    /** The transport's own package stands above those of its implementations. */
     private static String pattern(String module) {
         return module.equals("transport")
                 ? "dev.dormouse.transport"

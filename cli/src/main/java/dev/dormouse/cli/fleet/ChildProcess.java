@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -47,6 +48,12 @@ public final class ChildProcess implements AutoCloseable {
 
     /** Starts a child; its output goes to {@code NAME.log} in {@code logs}. */
     public static ChildProcess start(String name, Path logs, List<String> arguments) {
+        return start(name, logs, Map.of(), arguments);
+    }
+
+    /** As above, with variables added to this process's environment. */
+    public static ChildProcess start(
+            String name, Path logs, Map<String, String> environment, List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(ProcessHandle.current().info().command().orElse("java"));
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
@@ -56,12 +63,12 @@ public final class ChildProcess implements AutoCloseable {
         command.add("--exit-with-parent");
         Path log = logs.resolve(name + ".log");
         try {
-            Process process =
+            ProcessBuilder builder =
                     new ProcessBuilder(command)
                             .redirectErrorStream(true)
-                            .redirectOutput(log.toFile())
-                            .start();
-            return new ChildProcess(name, process, log);
+                            .redirectOutput(log.toFile());
+            builder.environment().putAll(environment);
+            return new ChildProcess(name, builder.start(), log);
         } catch (IOException e) {
             throw new FleetException("cannot start " + name + ": " + e.getMessage(), e);
         }

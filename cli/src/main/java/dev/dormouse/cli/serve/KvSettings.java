@@ -114,10 +114,12 @@ final class KvSettings {
 
     /** Which way KV takes. */
     TransportChoice transport() {
-        if (options.kvTransport != null) {
-            return options.kvTransport;
-        }
-        return config.transport() == null ? TransportChoice.AUTO : config.transport();
+        return switch (options.kvTransport) {
+            case auto -> TransportChoice.AUTO;
+            case nixl -> TransportChoice.NIXL;
+            case local -> TransportChoice.LOCAL;
+            case null -> config.transport() == null ? TransportChoice.AUTO : config.transport();
+        };
     }
 
     /** Parameters of NIXL's backend. */

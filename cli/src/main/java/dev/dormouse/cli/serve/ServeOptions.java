@@ -1,6 +1,5 @@
 package dev.dormouse.cli.serve;
 
-import dev.dormouse.connector.TransportChoice;
 import dev.dormouse.model.KvType;
 import java.nio.file.Path;
 import java.util.List;
@@ -32,6 +31,16 @@ final class ServeOptions {
         KvType type() {
             return this == bfloat16 ? KvType.BF16 : KvType.F16;
         }
+    }
+
+    /** Which way KV takes between engines. */
+    enum KvTransport {
+        /** Mapped memory where that can be, else NIXL. */
+        auto,
+        /** NIXL. */
+        nixl,
+        /** Mapped memory alone. */
+        local
     }
 
     /** What becomes of a request whose KV cannot be read. */
@@ -177,7 +186,7 @@ final class ServeOptions {
             paramLabel = "TRANSPORT",
             description =
                     "How KV comes from other engines: auto (mapped memory from those of this host, NIXL from others), nixl, or local (mapped memory only, engines of other hosts are refused) (default: auto).")
-    @Nullable TransportChoice kvTransport;
+    @Nullable KvTransport kvTransport;
 
     @Option(
             names = "--kv-max-peer-blocks",
