@@ -143,7 +143,7 @@ public final class DemoCommand implements Callable<Integer> {
         if (withoutRevocation && transport != FleetOptions.Transport.LOCAL) {
             throw new ParameterException(
                     spec.commandLine(),
-                    "--without-revocation needs --transport local: over NIXL on this machine nobody maps anything");
+                    "--without-revocation needs --transport local: over NIXL nobody maps what could be taken back");
         }
         return new DemoOptions(
                 model,

@@ -25,8 +25,7 @@ public final class ChildProcess implements AutoCloseable {
      * What a serving process prints once it answers requests. The line may be seen half written:
      * the address is whole once something follows it.
      */
-    private static final Pattern READY =
-            Pattern.compile("^Listening on (http://\\S+) ", Pattern.MULTILINE);
+    static final Pattern READY = Pattern.compile("^Listening on (http://\\S+) ", Pattern.MULTILINE);
 
     /** What an engine prints before that. */
     private static final Pattern ADMIN =
@@ -76,12 +75,21 @@ public final class ChildProcess implements AutoCloseable {
 
     /** Waits until the child says where it listens. */
     public URI awaitReady() {
+        return URI.create(await(READY));
+    }
+
+    /**
+     * Waits for something that the child prints.
+     *
+     * @return what the pattern's first group has found
+     */
+    public String await(Pattern line) {
         long deadline = System.nanoTime() + READY_LIMIT.toNanos();
         while (System.nanoTime() - deadline < 0) {
             String output = output();
-            URI address = address(output);
-            if (address != null) {
-                return address;
+            String found = find(line, output);
+            if (found != null) {
+                return found;
             }
             if (!process.isAlive()) {
                 throw new FleetException(
@@ -106,10 +114,10 @@ public final class ChildProcess implements AutoCloseable {
         return URI.create(line.group(1));
     }
 
-    /** Where a process with this output listens, or null if it does not say so yet. */
-    static @Nullable URI address(String output) {
-        Matcher ready = READY.matcher(output);
-        return ready.find() ? URI.create(ready.group(1)) : null;
+    /** What the pattern's first group finds in a process's output, or null if it does not yet. */
+    static @Nullable String find(Pattern line, String output) {
+        Matcher found = line.matcher(output);
+        return found.find() ? found.group(1) : null;
     }
 
     public String name() {
