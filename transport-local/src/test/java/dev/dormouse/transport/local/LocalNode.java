@@ -146,7 +146,7 @@ final class LocalNode {
     private String fill(long seed) {
         try (MemoryLease lease = region.lease("fill")) {
             MemorySegment all = lease.segment();
-            for (long at = 0; at < REGION_BYTES; at += Long.BYTES) {
+            for (long at = 0; at < REGION_BYTES; at += CHECK_BYTES) {
                 all.set(JAVA_LONG_UNALIGNED, at, content(seed, at));
             }
         }
