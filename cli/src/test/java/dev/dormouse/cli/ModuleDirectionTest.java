@@ -99,14 +99,6 @@ class ModuleDirectionTest {
         noClasses()
                 .that()
                 .resideInAnyPackage(own)
-                .and()
-                .resideOutsideOfPackages(
-                        module.equals("transport")
-                                ? new String[] {
-                                    "dev.dormouse.transport.nixl..",
-                                    "dev.dormouse.transport.local.."
-                                }
-                                : new String[] {"none"})
                 .should()
                 .dependOnClassesThat()
                 .resideInAnyPackage(pattern(other))
