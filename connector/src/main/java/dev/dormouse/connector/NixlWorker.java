@@ -265,6 +265,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
                 List<String> pending = new ArrayList<>(open.traffic().describe(now()));
                 pending.addAll(open.engines().describe(now()));
                 revoke(open).forEach(user -> pending.add("memory in use by " + user));
+                open.local().readmit();
                 throw new ReleaseTimeoutException(
                         "release of the KV cache: still pending after "
                                 + limit

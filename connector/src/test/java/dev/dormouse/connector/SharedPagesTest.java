@@ -113,6 +113,17 @@ final class SharedPagesTest {
     }
 
     @Test
+    void aReleaseThatTimesOutLetsItsMemoryBeMappedAgain() {
+        assertTransfers(1);
+        d.rank().transport().faults().setHangs(true);
+        assertThatExceptionOfType(ReleaseTimeoutException.class)
+                .isThrownBy(() -> p.rank().worker().releaseKvCaches(LIMIT));
+        d.rank().transport().faults().setHangs(false);
+        assertTransfers(2);
+        assertThat(d.statistics().handshakes()).isEqualTo(2);
+    }
+
+    @Test
     void aReaderThatDiesIsNotWaitedFor() {
         assertTransfers(1);
         d.rank().transport().faults().setHangs(true);
