@@ -147,6 +147,13 @@ final class AutoTransportTest {
     }
 
     @Test
+    void whatAPeerCallsItselfCannotForgeALineOfTheLog() {
+        AutoNode stranger = AutoNode.open(otherHost, far, "x\nWARN " + "y".repeat(400));
+        RemotePeer peer = reader.transport().load(stranger.transport().metadata());
+        assertThat(peer.route().detour()).doesNotContain("\n").hasSizeLessThan(310);
+    }
+
+    @Test
     void bothWaysMustHaveOneName() {
         ModelMemory memory = new ModelMemory(64);
         KvTransport one = host.open("one", memory);
