@@ -33,6 +33,16 @@ final class ServeOptions {
         }
     }
 
+    /** Which way KV takes between engines. */
+    enum KvTransport {
+        /** Mapped memory where that can be, else NIXL. */
+        auto,
+        /** NIXL. */
+        nixl,
+        /** Mapped memory alone. */
+        local
+    }
+
     /** What becomes of a request whose KV cannot be read. */
     enum LoadFailurePolicy {
         /** It fails. */
@@ -178,6 +188,13 @@ final class ServeOptions {
             paramLabel = "FROM-TO",
             description = "Their side channel ports (default: any).")
     @Nullable String kvAllowedPeerPorts;
+
+    @Option(
+            names = "--kv-transport",
+            paramLabel = "TRANSPORT",
+            description =
+                    "How KV comes from other engines: auto (mapped memory from those of this host, NIXL from others), nixl, or local (mapped memory only, engines of other hosts are refused) (default: auto).")
+    @Nullable KvTransport kvTransport;
 
     @Option(
             names = "--kv-max-peer-blocks",

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -26,6 +27,7 @@ final class DescriptorLimitTest {
         return ChildProcess.start(
                 "engine",
                 logs,
+                Map.of(),
                 List.of("bash", "-c", "ulimit -n " + descriptors + "; exec \"$0\" \"$@\""),
                 List.of("serve", "--port", "0", "--model", MODEL, "--kv-cache-memory", "1MiB"));
     }

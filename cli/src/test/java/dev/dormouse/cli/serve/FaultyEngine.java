@@ -13,6 +13,7 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.Engines;
+import dev.dormouse.engine.core.MemoryFiles;
 import dev.dormouse.engine.core.RankMemory;
 import dev.dormouse.model.KvType;
 import dev.dormouse.model.LanguageModel;
@@ -111,7 +112,7 @@ final class FaultyEngine implements AutoCloseable {
     }
 
     private Engines.Surroundings surroundings(EngineConfig config) {
-        Engines.Surroundings machine = Engines.Surroundings.ofMachine(config);
+        Engines.Surroundings machine = Engines.Surroundings.ofMachine(config, new MemoryFiles());
         RankMemory.Source memory =
                 (rank, bytes) -> {
                     FaultyMemory faulty =

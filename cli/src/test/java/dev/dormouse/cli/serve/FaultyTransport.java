@@ -7,6 +7,7 @@ import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
@@ -117,6 +118,11 @@ final class FaultyTransport implements KvTransport {
         @Override
         public boolean isConnected() {
             return target.isConnected();
+        }
+
+        @Override
+        public Route route() {
+            return target.route();
         }
 
         @Override

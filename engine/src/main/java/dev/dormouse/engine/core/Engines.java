@@ -42,10 +42,10 @@ public final class Engines {
             RandomGenerator seeds,
             Runnable heapTrimmer) {
         /** The machine's. */
-        public static Surroundings ofMachine(EngineConfig config) {
+        public static Surroundings ofMachine(EngineConfig config, MemoryFiles files) {
             return new Surroundings(
                     System::nanoTime,
-                    MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
+                    MachineMemory.source(config.poisonWokenMemory(), System::nanoTime, files),
                     new SecureRandom(),
                     () -> {
                         System.gc();
@@ -73,17 +73,20 @@ public final class Engines {
      * @param model as many ranks as it has, the engine has
      * @param tokenizer the model's
      * @param connector moves KV to and from other engines, or null for an engine that works alone
+     * @param files are told of the memory before the connector registers it
      * @throws IllegalArgumentException if the settings do not fit the model
      */
     public static Engine start(
             EngineConfig config,
             LanguageModel model,
             Tokenizer tokenizer,
-            @Nullable ConnectorHalves connector) {
-        return start(config, model, tokenizer, connector, Surroundings.ofMachine(config));
+            @Nullable ConnectorHalves connector,
+            MemoryFiles files) {
+        return start(
+                config, model, tokenizer, connector, Surroundings.ofMachine(config, files));
     }
 
-    /** As {@link #start(EngineConfig, LanguageModel, Tokenizer, ConnectorHalves)}, elsewhere. */
+    /** As above, elsewhere. */
     public static Engine start(
             EngineConfig config,
             LanguageModel model,

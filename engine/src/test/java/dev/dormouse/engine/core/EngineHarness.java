@@ -55,7 +55,10 @@ final class EngineHarness implements AutoCloseable {
                         connector,
                         new Engines.Surroundings(
                                 () -> System.nanoTime() + skippedNanos.get(),
-                                MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
+                                MachineMemory.source(
+                                        config.poisonWokenMemory(),
+                                        System::nanoTime,
+                                        new MemoryFiles()),
                                 new SplittableRandom(1),
                                 heapTrims::incrementAndGet));
     }
