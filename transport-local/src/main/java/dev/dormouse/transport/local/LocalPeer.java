@@ -131,7 +131,7 @@ final class LocalPeer implements RemotePeer, Watched {
         } catch (LibcException e) {
             LOG.log(
                     System.Logger.Level.ERROR,
-                    "a peer''s pages stay mapped until this process ends: peer=" + agentName,
+                    "a peer's pages stay mapped until this process ends: peer=" + agentName,
                     e);
             connection.close();
         }
