@@ -106,6 +106,7 @@ public record TransferStatistics(
         all.addAll(other.transfers);
         Map<String, RouteStatistics> allRoutes = new HashMap<>(routes);
         other.routes.forEach((name, route) -> allRoutes.merge(name, route, RouteStatistics::plus));
+        allRoutes.values().removeIf(RouteStatistics.NONE::equals);
         return new TransferStatistics(
                 all,
                 failedTransfers + other.failedTransfers,
