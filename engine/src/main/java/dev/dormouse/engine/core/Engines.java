@@ -82,8 +82,7 @@ public final class Engines {
             Tokenizer tokenizer,
             @Nullable ConnectorHalves connector,
             MemoryFiles files) {
-        return start(
-                config, model, tokenizer, connector, Surroundings.ofMachine(config, files));
+        return start(config, model, tokenizer, connector, Surroundings.ofMachine(config, files));
     }
 
     /** As above, elsewhere. */
