@@ -1,8 +1,12 @@
 package dev.dormouse.foreign;
 
-/** Names of the errors that the calls of {@link Libc} report on Linux ({@code asm-generic}). */
+/** Names of the errors that the calls of this package report on Linux ({@code asm-generic}). */
 final class Errno {
     static final int EINTR = 4;
+    static final int EAGAIN = 11;
+    static final int ENOPROTOOPT = 92;
+    static final int ECONNABORTED = 103;
+    static final int ECONNRESET = 104;
 
     private Errno() {}
 
@@ -11,9 +15,10 @@ final class Errno {
             case 1 -> "EPERM";
             case 2 -> "ENOENT";
             case EINTR -> "EINTR";
+            case 3 -> "ESRCH";
             case 5 -> "EIO";
             case 9 -> "EBADF";
-            case 11 -> "EAGAIN";
+            case EAGAIN -> "EAGAIN";
             case 12 -> "ENOMEM";
             case 13 -> "EACCES";
             case 14 -> "EFAULT";
@@ -27,9 +32,18 @@ final class Errno {
             case 27 -> "EFBIG";
             case 28 -> "ENOSPC";
             case 29 -> "ESPIPE";
+            case 32 -> "EPIPE";
             case 38 -> "ENOSYS";
             case 75 -> "EOVERFLOW";
+            case 90 -> "EMSGSIZE";
+            case ENOPROTOOPT -> "ENOPROTOOPT";
             case 95 -> "EOPNOTSUPP";
+            case 98 -> "EADDRINUSE";
+            case ECONNABORTED -> "ECONNABORTED";
+            case ECONNRESET -> "ECONNRESET";
+            case 107 -> "ENOTCONN";
+            case 109 -> "ETOOMANYREFS";
+            case 111 -> "ECONNREFUSED";
             default -> "errno " + errno;
         };
     }

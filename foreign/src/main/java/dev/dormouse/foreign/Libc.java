@@ -58,6 +58,9 @@ public final class Libc {
     /** Leave the range out of core dumps. */
     public static final int MADV_DONTDUMP = 16;
 
+    /** Make the pages present and readable now (Linux 5.14). */
+    public static final int MADV_POPULATE_READ = 22;
+
     /** Make the pages present and writable now (Linux 5.14). */
     public static final int MADV_POPULATE_WRITE = 23;
 
@@ -383,14 +386,13 @@ public final class Libc {
         }
     }
 
-    private static void check(
-            long result, String operation, MemorySegment errno, Supplier<String> values) {
+    static void check(long result, String operation, MemorySegment errno, Supplier<String> values) {
         if (result == -1) {
             throw new LibcException(operation, values.get(), CapturedErrno.read(errno));
         }
     }
 
-    private static boolean interrupted(int result, MemorySegment errno) {
+    static boolean interrupted(int result, MemorySegment errno) {
         return result == -1 && CapturedErrno.read(errno) == Errno.EINTR;
     }
 

@@ -4,12 +4,15 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.dormouse.foreign.Libc;
 import dev.dormouse.foreign.LibcException;
+import dev.dormouse.foreign.MemoryFile;
 import java.lang.foreign.MemorySegment;
 
 /** Host pages from Linux. */
 final class LibcPageCalls implements PageCalls {
     private static final int READ_WRITE = Libc.PROT_READ | Libc.PROT_WRITE;
     private static final int NO_PAGES = Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS | Libc.MAP_NORESERVE;
+    private static final int FIXED_LENGTH =
+            MemoryFile.F_SEAL_SHRINK | MemoryFile.F_SEAL_GROW | MemoryFile.F_SEAL_SEAL;
     private static final int NO_FILE = -1;
 
     private final long pageSizeBytes = Libc.pageSizeBytes();
@@ -36,12 +39,22 @@ final class LibcPageCalls implements PageCalls {
 
     @Override
     public int createFile(String name) {
-        return Libc.createMemoryFile(name, Libc.MFD_CLOEXEC);
+        return Libc.createMemoryFile(name, Libc.MFD_CLOEXEC | Libc.MFD_ALLOW_SEALING);
     }
 
     @Override
     public void allocate(int file, long offsetBytes, long lengthBytes) {
         Libc.allocate(file, 0, offsetBytes, lengthBytes);
+    }
+
+    @Override
+    public void seal(int file) {
+        MemoryFile.seal(file, FIXED_LENGTH);
+    }
+
+    @Override
+    public int duplicate(int file) {
+        return MemoryFile.duplicate(file);
     }
 
     @Override

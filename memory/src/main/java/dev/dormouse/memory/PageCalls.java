@@ -26,6 +26,12 @@ interface PageCalls {
     /** Gives pages to a part of the file. */
     void allocate(int file, long offsetBytes, long lengthBytes);
 
+    /** Fixes the file's length for good. */
+    void seal(int file);
+
+    /** Another descriptor of the file. */
+    int duplicate(int file);
+
     /** Replaces the mapping of {@code range} by the file's pages. */
     void mapFile(MemorySegment range, int file);
 

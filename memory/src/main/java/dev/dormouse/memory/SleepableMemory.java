@@ -89,6 +89,20 @@ public final class SleepableMemory implements AutoCloseable {
         return memory(tag).lengthBytes();
     }
 
+    /**
+     * The file that holds an awake tag's pages, from its start on: for another process of this host
+     * to map. Its length is sealed. The next wake makes another file; whoever still maps this one
+     * keeps its pages from the machine, and sees nothing of what becomes of the tag.
+     *
+     * @return a descriptor of its own, for reading and writing, which the caller closes
+     * @throws RegionAsleepException if the tag is asleep
+     * @throws MemoryException if the tag is {@link Residency#LOST}, or the kernel refuses
+     * @throws IllegalStateException if the memory is closed
+     */
+    public int export(MemoryTag tag) {
+        return memory(tag).export();
+    }
+
     /** Whether the tag's pages are there. Safe for any thread. */
     public Residency residency(MemoryTag tag) {
         return memory(tag).residency();

@@ -78,14 +78,7 @@ final class TagMemory {
 
     @SuppressWarnings("MustBeClosedChecker") // endUse closes it
     MemoryLease lease(SleepableRegion region, String holder) {
-        switch (residency) {
-            case AWAKE -> {}
-            case ASLEEP -> throw new RegionAsleepException(region.name(), tag);
-            case LOST -> throw lost("lease " + region.name());
-            case CLOSED ->
-                    throw new IllegalStateException(
-                            "lease %s refused: %s is closed".formatted(region.name(), tag.label()));
-        }
+        requireAwake("lease", region.name());
         if (wakePeriod == null) {
             wakePeriod = Arena.ofShared();
         }
@@ -95,6 +88,26 @@ final class TagMemory {
         MemoryLease lease = new MemoryLease(this, region, holder, segment);
         leases.add(lease);
         return lease;
+    }
+
+    int export() {
+        requireAwake("export", tag.label());
+        try {
+            return calls.duplicate(file);
+        } catch (LibcException e) {
+            throw failed("export", e);
+        }
+    }
+
+    private void requireAwake(String operation, String what) {
+        switch (residency) {
+            case AWAKE -> {}
+            case ASLEEP -> throw new RegionAsleepException(operation, what, tag);
+            case LOST -> throw lost(operation + " " + what);
+            case CLOSED ->
+                    throw new IllegalStateException(
+                            "%s %s refused: %s is closed".formatted(operation, what, tag.label()));
+        }
     }
 
     void end(MemoryLease lease) {
@@ -149,6 +162,7 @@ final class TagMemory {
             for (long offset = 0; offset < lengthBytes(); offset += PIECE_BYTES) {
                 calls.allocate(file, offset, Math.min(PIECE_BYTES, lengthBytes() - offset));
             }
+            calls.seal(file);
         } catch (LibcException e) {
             closeFileAfter(e);
             throw wakeFailed(e);

@@ -18,6 +18,8 @@ final class TestPageCalls implements PageCalls {
         MAP_SLEEPING,
         CREATE_FILE,
         ALLOCATE,
+        SEAL,
+        DUPLICATE,
         MAP_FILE,
         POPULATE,
         UNMAP,
@@ -108,6 +110,18 @@ final class TestPageCalls implements PageCalls {
         } else {
             real.allocate(file, offsetBytes, lengthBytes);
         }
+    }
+
+    @Override
+    public void seal(int file) {
+        enter(Call.SEAL);
+        real.seal(file);
+    }
+
+    @Override
+    public int duplicate(int file) {
+        enter(Call.DUPLICATE);
+        return real.duplicate(file);
     }
 
     @Override

@@ -116,6 +116,11 @@ public final class ChildJvm implements AutoCloseable {
         }
     }
 
+    /** Its process id. */
+    public long pid() {
+        return process.pid();
+    }
+
     /** True as long as the process is there, stopped or not. */
     public boolean isAlive() {
         return process.isAlive();

@@ -208,7 +208,9 @@ public abstract class KvTransportContract {
                         damaged(good, _ -> new byte[4096]),
                         damaged(good, _ -> "not metadata at all".getBytes(UTF_8)),
                         damaged(good, bytes -> Arrays.copyOf(bytes, bytes.length / 2)),
-                        damaged(good, bytes -> Arrays.copyOf(bytes, bytes.length - 1)))) {
+                        damaged(
+                                good,
+                                bytes -> Arrays.copyOf(bytes, Math.max(0, bytes.length - 1))))) {
             assertThatThrownBy(() -> reader.transport().load(bad))
                     .isInstanceOf(TransportException.class);
         }

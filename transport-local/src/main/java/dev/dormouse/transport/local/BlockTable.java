@@ -1,0 +1,68 @@
+package dev.dormouse.transport.local;
+
+import dev.dormouse.transport.BlockRow;
+import java.util.List;
+
+/**
+ * Blocks by index: the blocks of all rows, one row behind the other. Kept as rows, since a peer may
+ * tell rows of any count.
+ */
+final class BlockTable {
+    private final long[] addresses;
+    private final long[] blockBytes;
+    private final long[] strideBytes;
+
+    /** Where each row's indices end. */
+    private final int[] ends;
+
+    /**
+     * Blocks of rows.
+     *
+     * @param addresses where each row starts here
+     * @throws ArithmeticException if there are more than an int can count
+     */
+    BlockTable(List<BlockRow> rows, long[] addresses) {
+        this.addresses = addresses.clone();
+        blockBytes = rows.stream().mapToLong(BlockRow::blockBytes).toArray();
+        strideBytes = rows.stream().mapToLong(BlockRow::strideBytes).toArray();
+        ends = new int[rows.size()];
+        int end = 0;
+        for (int row = 0; row < ends.length; row++) {
+            end = Math.addExact(end, rows.get(row).count());
+            ends[row] = end;
+        }
+    }
+
+    /** From the first block's start to the last one's end. */
+    static long spanBytes(BlockRow row) {
+        return row.strideBytes() * (row.count() - 1L) + row.blockBytes();
+    }
+
+    int size() {
+        return ends[ends.length - 1];
+    }
+
+    /** The row that has a block. */
+    int row(int index) {
+        int low = 0;
+        int high = ends.length - 1;
+        while (low < high) {
+            int middle = (low + high) >>> 1;
+            if (index < ends[middle]) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
+    }
+
+    long address(int row, int index) {
+        int first = row == 0 ? 0 : ends[row - 1];
+        return addresses[row] + strideBytes[row] * (index - first);
+    }
+
+    long blockBytes(int row) {
+        return blockBytes[row];
+    }
+}

@@ -1,0 +1,179 @@
+package dev.dormouse.transport.local;
+
+import dev.dormouse.transport.TransportException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * What goes over a connection. The one that loads (the reader) sends {@link Hello}; the one that is
+ * loaded (the owner) answers with {@link Grant}, with which the descriptors go, or {@link Refusal}
+ * and the end. From then on the reader sends {@link Message} and, once it has unmapped everything,
+ * {@link Released}; the owner may send one {@link Revoke}.
+ */
+sealed interface Frame {
+    /** What a frame may have. */
+    int MAX_BYTES = 1 << 16;
+
+    /** Descriptors that go with a {@link Grant}. */
+    int MAX_FILES = 64;
+
+    /** Segments of a {@link Grant}. */
+    int MAX_SEGMENTS = 1024;
+
+    /** Of a message, the part that one frame carries. */
+    int PART_BYTES = 1 << 15;
+
+    /** Of this protocol. */
+    int VERSION = 1;
+
+    /** What the text of a {@link Refusal} may have. */
+    int MAX_REASON_BYTES = 1024;
+
+    /** First byte of a {@link Hello}. */
+    int HELLO = 1;
+
+    /** First byte of a {@link Grant}, and so on. */
+    int GRANT = 2;
+
+    /** See {@link Refusal}. */
+    int REFUSAL = 3;
+
+    /** See {@link Revoke}. */
+    int REVOKE = 4;
+
+    /** See {@link Released}. */
+    int RELEASED = 5;
+
+    /** See {@link Message}. */
+    int MESSAGE = 6;
+
+    /** Asks to be given the memory of registrations. */
+    record Hello(Token incarnation, String agentName, List<Token> registrations) implements Frame {}
+
+    /** The memory, all of it, in the order of the files that come along. */
+    record Grant(Token incarnation, String agentName, int files, List<SharedSegment> segments)
+            implements Frame {}
+
+    /** No memory is given. */
+    record Refusal(String reason) implements Frame {}
+
+    /** The memory is to be unmapped now. */
+    record Revoke() implements Frame {}
+
+    /** The memory is unmapped, and nothing will touch it again. */
+    record Released() implements Frame {}
+
+    /**
+     * A part of a message.
+     *
+     * @param last whether the message ends with it
+     */
+    @SuppressWarnings("ArrayRecordComponent") // handed over once, never compared
+    record Message(boolean last, byte[] part) implements Frame {}
+
+    /** The frame's bytes. */
+    default byte[] encode() {
+        WireWriter writer = new WireWriter();
+        switch (this) {
+            case Hello(Token incarnation, String agentName, List<Token> registrations) -> {
+                writer.one(HELLO).one(VERSION).token(incarnation).text(agentName);
+                writer.count(registrations.size());
+                registrations.forEach(writer::token);
+            }
+            case Grant(
+                            Token incarnation,
+                            String agentName,
+                            int files,
+                            List<SharedSegment> segments) -> {
+                writer.one(GRANT).token(incarnation).text(agentName).count(files);
+                writer.count(segments.size());
+                for (SharedSegment segment : segments) {
+                    writer.number(segment.address())
+                            .number(segment.lengthBytes())
+                            .count(segment.file())
+                            .number(segment.offsetBytes());
+                }
+            }
+            case Refusal(String reason) -> writer.one(REFUSAL).text(reason);
+            case Revoke() -> writer.one(REVOKE);
+            case Released() -> writer.one(RELEASED);
+            case Message(boolean last, byte[] part) ->
+                    writer.one(MESSAGE).one(last ? 1 : 0).raw(part, 0, part.length);
+        }
+        return writer.toBytes();
+    }
+
+    /**
+     * Reads a frame.
+     *
+     * @throws TransportException if it is none
+     */
+    static Frame decode(byte[] bytes) {
+        WireReader reader = new WireReader("frame", bytes);
+        int type = reader.one();
+        Frame frame =
+                switch (type) {
+                    case HELLO -> hello(reader);
+                    case GRANT -> grant(reader);
+                    case REFUSAL -> new Refusal(reader.text(MAX_REASON_BYTES));
+                    case REVOKE -> new Revoke();
+                    case RELEASED -> new Released();
+                    case MESSAGE -> new Message(reader.one() != 0, reader.rest());
+                    default -> throw reader.malformed("type " + type + " does not exist");
+                };
+        reader.requireEnd();
+        return frame;
+    }
+
+    /** A message as frames, at least one. */
+    static List<byte[]> ofMessage(byte[] message) {
+        List<byte[]> frames = new ArrayList<>();
+        int at = 0;
+        do {
+            int length = Math.min(PART_BYTES, message.length - at);
+            boolean last = at + length == message.length;
+            frames.add(
+                    new WireWriter()
+                            .one(MESSAGE)
+                            .one(last ? 1 : 0)
+                            .raw(message, at, length)
+                            .toBytes());
+            at += length;
+        } while (at < message.length);
+        return frames;
+    }
+
+    private static Hello hello(WireReader reader) {
+        int version = reader.one();
+        if (version != VERSION) {
+            throw reader.malformed("version %d, and not %d".formatted(version, VERSION));
+        }
+        Token incarnation = reader.token();
+        String agentName = reader.text(LocalTransportOptions.MAX_NAME_BYTES);
+        List<Token> registrations = new ArrayList<>();
+        for (int left = reader.count(LocalMetadata.MAX_REGISTRATIONS); left > 0; left--) {
+            registrations.add(reader.token());
+        }
+        return new Hello(incarnation, agentName, registrations);
+    }
+
+    private static Grant grant(WireReader reader) {
+        Token incarnation = reader.token();
+        String agentName = reader.text(LocalTransportOptions.MAX_NAME_BYTES);
+        int files = reader.count(MAX_FILES);
+        List<SharedSegment> segments = new ArrayList<>();
+        for (int left = reader.count(MAX_SEGMENTS); left > 0; left--) {
+            try {
+                segments.add(
+                        new SharedSegment(
+                                reader.number(),
+                                reader.number(),
+                                reader.count(files - 1),
+                                reader.number()));
+            } catch (IllegalArgumentException e) {
+                throw reader.malformed(String.valueOf(e.getMessage()));
+            }
+        }
+        return new Grant(incarnation, agentName, files, segments);
+    }
+}

@@ -1,0 +1,258 @@
+package dev.dormouse.transport.local;
+
+import dev.dormouse.foreign.LibcException;
+import dev.dormouse.foreign.PeerCredentials;
+import dev.dormouse.foreign.UnixSocket;
+import dev.dormouse.transport.TransportException;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What this agent gives to peers, and who has it. Whoever was given a registration's descriptors
+ * holds it until it says that it has unmapped them, or its process has ended; that its connection
+ * ended says nothing.
+ *
+ * <p>Safe for all threads: the agent's owner registers and revokes, the socket loop serves peers.
+ * No call waits for a peer.
+ */
+final class OwnerSide {
+    private static final System.Logger LOG = System.getLogger("dormouse.transport.local");
+
+    private final Token incarnation = Token.random();
+    private final String agentName;
+    private final Set<Integer> users;
+    private final Limits limits;
+    private final Wire wire;
+    private final SocketLoop loop;
+    private final Inbox inbox = new Inbox();
+    private final Listener listener = new Listener(this::accept);
+    private final Map<Token, LocalRegistration> registrations = new LinkedHashMap<>();
+    private final Set<ReaderSession> sessions = new LinkedHashSet<>();
+    private boolean closed;
+
+    /** An answer that gives memory. */
+    @SuppressWarnings("ArrayRecordComponent") // used once, never compared
+    record Granted(byte[] frame, int[] descriptors) {}
+
+    /**
+     * Starts to listen.
+     *
+     * @param users whose processes may be peers
+     */
+    OwnerSide(String agentName, Set<Integer> users, Limits limits, Wire wire, SocketLoop loop) {
+        this.agentName = agentName;
+        this.users = Set.copyOf(users);
+        this.limits = limits;
+        this.wire = wire;
+        this.loop = loop;
+        loop.watch(listener);
+    }
+
+    Inbox inbox() {
+        return inbox;
+    }
+
+    synchronized LocalMetadata metadata(HostIdentity host) {
+        return new LocalMetadata(
+                host, incarnation, listener.name(), agentName, List.copyOf(registrations.keySet()));
+    }
+
+    /**
+     * Gives a registration to peers from now on.
+     *
+     * @throws TransportException if that is more than one answer can give
+     */
+    synchronized void add(LocalRegistration registration) {
+        List<LocalRegistration> all = new ArrayList<>(registrations.values());
+        all.add(registration);
+        int files = all.stream().mapToInt(each -> each.files().descriptors().size()).sum();
+        int segments = all.stream().mapToInt(each -> each.files().segments().size()).sum();
+        if (all.size() > LocalMetadata.MAX_REGISTRATIONS
+                || files > Frame.MAX_FILES
+                || segments > Frame.MAX_SEGMENTS) {
+            throw new TransportException(
+                    "register failed: %d registrations with %d ranges in %d files, at most %d, %d and %d are possible"
+                            .formatted(
+                                    all.size(),
+                                    segments,
+                                    files,
+                                    LocalMetadata.MAX_REGISTRATIONS,
+                                    Frame.MAX_SEGMENTS,
+                                    Frame.MAX_FILES));
+        }
+        registrations.put(registration.token(), registration);
+    }
+
+    /** See {@link LocalRegistration#revoke}. */
+    synchronized List<String> revoke(LocalRegistration registration) {
+        registration.setAdmitting(false);
+        List<ReaderSession> holders = holders(registration);
+        holders.forEach(ReaderSession::revoke);
+        if (!holders.isEmpty()) {
+            loop.wake();
+        }
+        return holders.stream().map(ReaderSession::toString).toList();
+    }
+
+    /** See {@link LocalRegistration#readmit}. */
+    synchronized void readmit(LocalRegistration registration) {
+        registration.setAdmitting(true);
+    }
+
+    /**
+     * Lets go of a registration's pages.
+     *
+     * @throws TransportException if somebody holds it
+     */
+    synchronized void remove(LocalRegistration registration) {
+        List<ReaderSession> holders = holders(registration);
+        if (!holders.isEmpty()) {
+            throw new TransportException(
+                    "deregister failed: still mapped by %s; revoke it, or end the process"
+                            .formatted(holders));
+        }
+        if (registrations.remove(registration.token()) != null) {
+            registration.files().close();
+        }
+    }
+
+    /** Ends everything but the listener; peers see their connections end. Idempotent. */
+    synchronized void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        List.copyOf(sessions).forEach(ReaderSession::close);
+        registrations.values().forEach(registration -> registration.files().close());
+        registrations.clear();
+    }
+
+    /** Those that hold it, after everything that they have sent so far. */
+    private List<ReaderSession> holders(LocalRegistration registration) {
+        List.copyOf(sessions).stream()
+                .filter(session -> session.isHolding(registration))
+                .forEach(ReaderSession::drain);
+        return sessions.stream().filter(session -> session.isHolding(registration)).toList();
+    }
+
+    private synchronized void accept(int fd) {
+        Connection connection = new Connection(wire, fd);
+        try {
+            PeerCredentials peer = UnixSocket.credentials(fd);
+            if (closed || !users.contains(peer.uid()) || sessions.size() >= limits.sessions()) {
+                LOG.log(
+                        System.Logger.Level.DEBUG,
+                        "connection refused: pid={0} uid={1} sessions={2}",
+                        peer.pid(),
+                        peer.uid(),
+                        sessions.size());
+                connection.close();
+                return;
+            }
+            ReaderProcess process = new ReaderProcess(wire, UnixSocket.process(fd), peer.pid());
+            ReaderSession session =
+                    new ReaderSession(
+                            this,
+                            connection,
+                            process,
+                            System.nanoTime() + limits.hello().toNanos());
+            sessions.add(session);
+            loop.watch(session);
+        } catch (LibcException e) { // it has ended, or there is no descriptor left
+            LOG.log(System.Logger.Level.WARNING, "a connection is refused", e);
+            connection.close();
+        }
+        limitHalfMade();
+    }
+
+    private void limitHalfMade() {
+        List<ReaderSession> halfMade =
+                sessions.stream()
+                        .filter(each -> each.state() == ReaderSession.State.HALF_MADE)
+                        .toList();
+        if (halfMade.size() > limits.halfMade()) {
+            halfMade.getFirst().drain(); // it may have said by now what it wants
+            if (halfMade.getFirst().state() == ReaderSession.State.HALF_MADE) {
+                halfMade.getFirst().close();
+            }
+        }
+    }
+
+    // What sessions ask, who are guarded by this object.
+
+    /** Why nothing is given; null if all that is asked for is. */
+    @Nullable String refusal(Frame.Hello hello) {
+        if (!hello.incarnation().equals(incarnation)) {
+            return "another start of the agent was meant: ask its engine for its metadata";
+        }
+        for (Token token : hello.registrations()) {
+            LocalRegistration registration = registrations.get(token);
+            if (registration == null) {
+                return "the memory was registered anew, or sleeps: ask its engine for its metadata";
+            }
+            if (!registration.isAdmitting()) {
+                return "the memory is revoked by its owner, as before a sleep";
+            }
+        }
+        return null;
+    }
+
+    /** Registrations that are there. */
+    List<LocalRegistration> select(List<Token> tokens) {
+        return tokens.stream()
+                .distinct()
+                .map(token -> Optional.ofNullable(registrations.get(token)))
+                .map(found -> Objects.requireNonNull(found.orElse(null)))
+                .toList();
+    }
+
+    /** The answer that gives registrations. */
+    Granted grant(List<LocalRegistration> given) {
+        List<Integer> descriptors = new ArrayList<>();
+        List<SharedSegment> segments = new ArrayList<>();
+        for (LocalRegistration registration : given) {
+            int first = descriptors.size();
+            descriptors.addAll(registration.files().descriptors());
+            for (SharedSegment segment : registration.files().segments()) {
+                segments.add(
+                        new SharedSegment(
+                                segment.address(),
+                                segment.lengthBytes(),
+                                first + segment.file(),
+                                segment.offsetBytes()));
+            }
+        }
+        return new Granted(
+                new Frame.Grant(incarnation, agentName, descriptors.size(), segments).encode(),
+                descriptors.stream().mapToInt(Integer::intValue).toArray());
+    }
+
+    /** A session has broken the rules. */
+    void reject(ReaderSession session, TransportException why) {
+        inbox.reject();
+        LOG.log(
+                System.Logger.Level.WARNING,
+                "a peer''s connection is ended: peer={0} reason={1}",
+                session,
+                why.getMessage());
+    }
+
+    /** A session holds nothing any more, and is gone. */
+    void ended(ReaderSession session) {
+        sessions.remove(session);
+        loop.forget(session);
+        loop.wake();
+    }
+
+    /** What a session waits for has changed. */
+    void wake() {
+        loop.wake();
+    }
+}

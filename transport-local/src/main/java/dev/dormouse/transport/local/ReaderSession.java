@@ -1,0 +1,209 @@
+package dev.dormouse.transport.local;
+
+import dev.dormouse.foreign.PollSet;
+import dev.dormouse.foreign.SocketMessage;
+import dev.dormouse.transport.TransportException;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A peer that has connected to this agent, or a process that holds its memory without a connection.
+ * Guarded by the owner's side.
+ */
+final class ReaderSession implements Watched {
+    /** Where it stands. */
+    enum State {
+        /** It has not said what it wants. */
+        HALF_MADE,
+        /** It was refused, and may not know yet. */
+        REFUSED,
+        /** It was given memory, and has it. */
+        HOLDING,
+        /** Its connection has ended, and it did not say before that it has unmapped the memory. */
+        ORPHANED,
+        /** It has nothing, and is gone. */
+        ENDED
+    }
+
+    /** So that whoever sends all the time does not hold everybody up. */
+    private static final int MAX_FRAMES = 1024;
+
+    private final OwnerSide owner;
+    private final Connection connection;
+    private final ReaderProcess process;
+    private final long deadlineNanos;
+    private volatile State state = State.HALF_MADE;
+    private String agentName = "unknown";
+    private List<LocalRegistration> held = List.of();
+    private Inbox.@Nullable Slot slot;
+    private boolean revoked;
+
+    ReaderSession(
+            OwnerSide owner, Connection connection, ReaderProcess process, long deadlineNanos) {
+        this.owner = owner;
+        this.connection = connection;
+        this.process = process;
+        this.deadlineNanos = deadlineNanos;
+    }
+
+    State state() {
+        return state;
+    }
+
+    boolean isHolding(LocalRegistration registration) {
+        return held.contains(registration);
+    }
+
+    /** Tells it to let go, once. */
+    void revoke() {
+        if (state == State.HOLDING && !revoked) {
+            revoked = connection.send(List.of(new Frame.Revoke().encode())) == Connection.Sent.YES;
+        }
+    }
+
+    /** Serves what it has sent so far, and finds out whether it is gone. */
+    void drain() {
+        for (int i = 0;
+                i < MAX_FRAMES && (state == State.HALF_MADE || state == State.HOLDING);
+                i++) {
+            switch (connection.receive()) {
+                case SocketMessage.Received.Nothing() -> {
+                    return;
+                }
+                case SocketMessage.Received.End() -> disconnected();
+                case SocketMessage.Received.Message(byte[] bytes, int[] descriptors, boolean cut) ->
+                        take(bytes, cut || descriptors.length > 0);
+            }
+        }
+        if (state == State.ORPHANED && process.hasEnded()) {
+            end();
+        }
+    }
+
+    private void take(byte[] bytes, boolean damaged) {
+        try {
+            if (damaged) {
+                throw new TransportException("frame refused: too long, or with descriptors");
+            }
+            Inbox.Slot inbox = slot;
+            switch (Frame.decode(bytes)) {
+                case Frame.Hello hello when state == State.HALF_MADE -> answer(hello);
+                case Frame.Message part when inbox != null -> inbox.add(part);
+                case Frame.Released() when state == State.HOLDING -> end();
+                case Frame frame ->
+                        throw new TransportException(
+                                "frame refused: "
+                                        + frame.getClass().getSimpleName()
+                                        + " does not fit here");
+            }
+        } catch (TransportException e) {
+            owner.reject(this, e);
+            disconnected();
+        }
+    }
+
+    private void answer(Frame.Hello hello) {
+        agentName = hello.agentName();
+        String refusal = owner.refusal(hello);
+        if (refusal != null) {
+            state = State.REFUSED;
+            connection.sendLast(new Frame.Refusal(refusal).encode());
+            owner.wake();
+            if (connection.isClosed()) {
+                end();
+            }
+            return;
+        }
+        slot = owner.inbox().new Slot(agentName);
+        // Who is given descriptors may use them from that moment on. A process that had ended
+        // before its number was looked up has left a connection that is not held any more.
+        held = owner.select(hello.registrations());
+        state = State.HOLDING;
+        OwnerSide.Granted granted = owner.grant(held);
+        if (!connection.isHeld() || !connection.sendNow(granted.frame(), granted.descriptors())) {
+            end();
+        }
+    }
+
+    /** The connection is of no use any more; what it was given may still be mapped. */
+    private void disconnected() {
+        connection.close();
+        if (state == State.HOLDING && !held.isEmpty() && !process.hasEnded()) {
+            state = State.ORPHANED;
+            owner.wake();
+        } else {
+            end();
+        }
+    }
+
+    /** It holds nothing any more. */
+    private void end() {
+        if (state == State.ENDED) {
+            return;
+        }
+        state = State.ENDED;
+        held = List.of();
+        connection.close();
+        process.close();
+        owner.ended(this);
+    }
+
+    /** Ends it with the agent. */
+    void close() {
+        end();
+    }
+
+    @Override
+    public int descriptor() {
+        return state == State.ORPHANED ? process.descriptor() : connection.descriptor();
+    }
+
+    @Override
+    public int interest() {
+        return state == State.ORPHANED ? PollSet.POLLIN : connection.interest();
+    }
+
+    @Override
+    public boolean hasDeadline() {
+        return state == State.HALF_MADE || state == State.REFUSED;
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return deadlineNanos;
+    }
+
+    @Override
+    public void ready(int events) {
+        synchronized (owner) {
+            connection.flush();
+            if (state == State.REFUSED
+                    && (connection.isClosed() || (events & PollSet.POLLHUP) != 0)) {
+                end();
+            } else {
+                drain();
+            }
+        }
+    }
+
+    @Override
+    public void expired() {
+        synchronized (owner) {
+            if (hasDeadline()) {
+                end();
+            }
+        }
+    }
+
+    @Override
+    public void abandon() {
+        synchronized (owner) {
+            disconnected();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "agent " + agentName + " (process " + process.number() + ")";
+    }
+}

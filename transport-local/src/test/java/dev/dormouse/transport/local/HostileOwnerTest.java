@@ -1,0 +1,268 @@
+package dev.dormouse.transport.local;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import dev.dormouse.foreign.Libc;
+import dev.dormouse.foreign.MemoryFile;
+import dev.dormouse.foreign.UnixSocket;
+import dev.dormouse.testkit.Await;
+import dev.dormouse.transport.BlockRow;
+import dev.dormouse.transport.MemoryKind;
+import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.TransportException;
+import dev.dormouse.transport.TransportMetadata;
+import java.time.Duration;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** What an owner may answer to a reader. */
+class HostileOwnerTest {
+    private static final long BYTES = 1 << 20;
+    private static final long ADDRESS = 0x7000_0000_0000L;
+    private static final int FIXED = MemoryFile.F_SEAL_SHRINK | MemoryFile.F_SEAL_GROW;
+    private static final Limits LIMITS =
+            new Limits(Duration.ofSeconds(20), Duration.ofMillis(500), 16, 64);
+
+    private final Token incarnation = Token.random();
+    private final String socketName = "dormouse-test-" + Token.random();
+    private final LocalMetadata metadata =
+            new LocalMetadata(
+                    HostIdentity.ofThisProcess(),
+                    incarnation,
+                    socketName,
+                    "hostile",
+                    List.of(Token.random()));
+    private final int listener = UnixSocket.listen(socketName, 8);
+    private MemfdNode reader;
+    private ProcessCounts before;
+
+    @BeforeEach
+    void open() {
+        reader = new MemfdNode(SegmentAccess.READ, LIMITS);
+        before = ProcessCounts.now();
+    }
+
+    @AfterEach
+    void close() {
+        reader.close();
+        Libc.close(listener);
+    }
+
+    /** Loads from an owner that answers as told, and goes on as told. */
+    private RemotePeer load(Consumer<RawPeer> answer) {
+        CountDownLatch answered = new CountDownLatch(1);
+        Thread.ofPlatform()
+                .name("dormouse-test-owner")
+                .start(
+                        () -> {
+                            OptionalInt[] socket = {OptionalInt.empty()};
+                            Await.until(
+                                    "the reader",
+                                    () -> {
+                                        socket[0] = UnixSocket.accept(listener);
+                                        return socket[0].isPresent();
+                                    });
+                            try (RawPeer raw = new RawPeer(socket[0].orElseThrow())) {
+                                raw.receive();
+                                answer.accept(raw);
+                            } finally {
+                                answered.countDown();
+                            }
+                        });
+        try {
+            return reader.transport().load(TransportMetadata.ofSameHost(metadata.encode()));
+        } finally {
+            last = answered;
+        }
+    }
+
+    private CountDownLatch last = new CountDownLatch(0);
+
+    private void assertRefused(String why, Consumer<RawPeer> answer) {
+        assertThatExceptionOfType(TransportException.class)
+                .isThrownBy(() -> load(answer))
+                .withMessageContaining(why);
+        Await.until("the owner's end", () -> last.getCount() == 0);
+        Await.until("nothing is left", () -> ProcessCounts.now().equals(before));
+    }
+
+    private Frame.Grant grant(int files, long offset, long length) {
+        return new Frame.Grant(
+                incarnation,
+                "hostile",
+                files,
+                List.of(new SharedSegment(ADDRESS, length, 0, offset)));
+    }
+
+    /** A file that is closed once its receiver has it. */
+    private static void with(int file, Consumer<Integer> use) {
+        try {
+            use.accept(file);
+        } finally {
+            Libc.close(file);
+        }
+    }
+
+    private static int file(int seals) {
+        int file = Libc.createMemoryFile("hostile", Libc.MFD_ALLOW_SEALING);
+        Libc.allocate(file, 0, 0, BYTES);
+        MemoryFile.seal(file, seals);
+        return file;
+    }
+
+    @Test
+    void filesThatCouldLoseTheirPagesAreNotMapped() {
+        assertRefused(
+                "not sealed",
+                raw ->
+                        with(
+                                file(MemoryFile.F_SEAL_GROW),
+                                file -> raw.send(grant(1, 0, BYTES), file)));
+        assertRefused(
+                "map a peer's memory failed",
+                raw ->
+                        with(
+                                UnixSocket.listen("dormouse-test-" + Token.random(), 1),
+                                file -> raw.send(grant(1, 0, BYTES), file)));
+    }
+
+    @Test
+    void filesThatAreTooShortOrHaveHolesAreNotMapped() {
+        assertRefused(
+                "is said to have",
+                raw -> with(file(FIXED), file -> raw.send(grant(1, 1, BYTES), file)));
+        assertRefused(
+                "is said to have",
+                raw ->
+                        with(
+                                file(FIXED),
+                                file -> raw.send(grant(1, Long.MAX_VALUE - BYTES, BYTES), file)));
+        assertRefused(
+                "is said to have",
+                raw ->
+                        with(
+                                Libc.createMemoryFile("holes", Libc.MFD_ALLOW_SEALING),
+                                file -> {
+                                    Libc.truncate(file, BYTES);
+                                    MemoryFile.seal(file, FIXED);
+                                    raw.send(grant(1, 0, BYTES), file);
+                                }));
+    }
+
+    @Test
+    void asManyFilesMustComeAsAreTold() {
+        assertRefused(
+                "2 files came, and 1 were told",
+                raw -> with(file(FIXED), file -> raw.send(grant(1, 0, BYTES), file, file)));
+        assertRefused("0 files came", raw -> raw.send(grant(1, 0, BYTES)));
+        assertRefused(
+                "a file came along that holds nothing",
+                raw -> with(file(FIXED), file -> raw.send(grant(2, 0, BYTES), file, file)));
+        int[] tooMany = new int[Frame.MAX_FILES + 10];
+        assertRefused(
+                "too long",
+                raw ->
+                        with(
+                                file(FIXED),
+                                file -> {
+                                    java.util.Arrays.fill(tooMany, file);
+                                    raw.send(grant(Frame.MAX_FILES, 0, BYTES), tooMany);
+                                }));
+    }
+
+    @Test
+    void answersThatAreNoneAreRefused() {
+        assertRefused("read frame failed", raw -> raw.send(new byte[] {77}));
+        assertRefused("it answered Released", raw -> raw.send(new Frame.Released()));
+        assertRefused("because", raw -> raw.send(new Frame.Refusal("because")));
+        assertRefused(
+                "another agent answered",
+                raw -> raw.send(new Frame.Grant(Token.random(), "hostile", 0, List.of())));
+        assertRefused("it ended the connection", _ -> {});
+        assertRefused("no answer came within 500 ms", raw -> raw.awaitEnd());
+    }
+
+    @Test
+    void aReaderThatGivesUpSaysThatItHoldsNothing() {
+        Frame[] said = new Frame[1];
+        assertRefused(
+                "not sealed",
+                raw ->
+                        with(
+                                file(0),
+                                file -> {
+                                    raw.send(grant(1, 0, BYTES), file);
+                                    said[0] = Frame.decode(raw.receive().bytes());
+                                }));
+        assertThat(said[0]).isEqualTo(new Frame.Released());
+    }
+
+    @Test
+    void whatDoesNotBelongThereEndsThePeerAndItsMapping() {
+        for (byte[] surprise :
+                List.of(
+                        new byte[] {77},
+                        new Frame.Released().encode(),
+                        new Frame.Message(true, new byte[9]).encode(),
+                        new byte[Frame.MAX_BYTES])) {
+            Frame[] said = new Frame[1];
+            RemotePeer peer =
+                    load(
+                            raw ->
+                                    with(
+                                            file(FIXED),
+                                            file -> {
+                                                raw.send(grant(1, 0, BYTES), file);
+                                                raw.send(surprise);
+                                                said[0] = Frame.decode(raw.receive().bytes());
+                                            }));
+            Await.until("its end", () -> !peer.isConnected());
+            Await.until("the owner's end", () -> last.getCount() == 0);
+            assertThat(said[0]).isEqualTo(new Frame.Released());
+            assertThatExceptionOfType(TransportException.class)
+                    .isThrownBy(
+                            () ->
+                                    reader.transport()
+                                            .prepareRemote(
+                                                    peer,
+                                                    List.of(
+                                                            new BlockRow(
+                                                                    ADDRESS, 4096, 4096, 1,
+                                                                    MemoryKind.DRAM, 0))));
+            peer.close();
+            Await.until("nothing is left", () -> ProcessCounts.now().equals(before));
+        }
+    }
+
+    @Test
+    void messagesToAnOwnerThatDoesNotReadAreBounded() {
+        CountDownLatch sent = new CountDownLatch(1);
+        RemotePeer peer =
+                load(
+                        raw ->
+                                with(
+                                        file(FIXED),
+                                        file -> {
+                                            raw.send(grant(1, 0, BYTES), file);
+                                            Await.until("messages", () -> sent.getCount() == 0);
+                                        }));
+        byte[] message = new byte[Inbox.MAX_MESSAGE_BYTES];
+        assertThatExceptionOfType(TransportException.class)
+                .isThrownBy(
+                        () -> {
+                            for (int i = 0; i < 20; i++) {
+                                reader.transport().notify(peer, message);
+                            }
+                        })
+                .withMessageContaining("may be stopped");
+        sent.countDown();
+        peer.close();
+        Await.until("nothing is left", () -> ProcessCounts.now().equals(before));
+    }
+}

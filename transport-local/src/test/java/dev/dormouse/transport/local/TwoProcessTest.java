@@ -1,0 +1,167 @@
+package dev.dormouse.transport.local;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.dormouse.testkit.Await;
+import dev.dormouse.testkit.ChildJvm;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** An owner and a reader in processes of their own, either of which is stopped or killed. */
+class TwoProcessTest {
+    private static final String NOBODY = "[]";
+
+    private ChildJvm owner;
+    private ChildJvm reader;
+
+    @BeforeEach
+    void startOwnerAndReader() {
+        owner = node("owner");
+        reader = node("reader");
+    }
+
+    @AfterEach
+    void end() {
+        owner.close();
+        reader.close();
+    }
+
+    private static ChildJvm node(String name) {
+        return ChildJvm.start(name, LocalNode.class, Map.of());
+    }
+
+    private void loadAndRead(long seed) {
+        assertThat(owner.ask("fill " + seed)).isEqualTo("filled");
+        assertThat(reader.ask("load " + owner.ask("tell"))).isEqualTo("loaded");
+        assertThat(reader.ask("read " + seed)).isEqualTo("RIGHT");
+        assertThat(reader.ask("mappings")).isEqualTo("1");
+    }
+
+    private void sleepOwner() {
+        awaitNobody();
+        assertThat(owner.ask("close")).isEqualTo("closed");
+        assertThat(owner.ask("sleep")).isEqualTo("asleep");
+    }
+
+    private void awaitNobody() {
+        Await.until("nobody uses the memory", () -> owner.ask("revoke").equals(NOBODY));
+    }
+
+    @Test
+    void aSleepersPagesAreMappedByNobodyAndAWokenOneIsLoadedAnew() {
+        for (int cycle = 1; cycle <= 3; cycle++) {
+            loadAndRead(cycle);
+            String before = owner.ask("tell");
+            sleepOwner();
+            assertThat(reader.ask("mappings")).isEqualTo("0");
+            assertThat(reader.ask("connected")).isEqualTo("false");
+            assertThat(reader.ask("read " + cycle)).isEqualTo("FAILED");
+            assertThat(owner.ask("wake")).isEqualTo("awake");
+            assertThat(owner.ask("fill " + (cycle + 100))).isEqualTo("filled");
+            assertThat(reader.ask("read " + cycle)).isEqualTo("FAILED");
+            assertThat(reader.ask("load " + before)).contains("registered anew, or sleeps");
+        }
+        assertThat(owner.ask("messages")).isEqualTo("3");
+    }
+
+    @Test
+    void noReadThatEndsWellHasBytesFromAfterTheRevocation() {
+        for (int cycle = 1; cycle <= 5; cycle++) {
+            loadAndRead(cycle);
+            reader.tell("stream " + cycle);
+            assertThat(reader.answer()).isEqualTo("streaming");
+            awaitNobody();
+            assertThat(owner.ask("fill " + (cycle + 1000))).isEqualTo("filled");
+            reader.tell("end");
+            assertThat(reader.answer()).doesNotContain("OTHER").doesNotContain("STUCK");
+            assertThat(owner.ask("readmit")).isEqualTo("readmitted");
+        }
+    }
+
+    @Test
+    void aKilledReaderHoldsNothing() {
+        loadAndRead(1);
+        reader.kill();
+        sleepOwner();
+    }
+
+    @Test
+    void aReaderThatIsKilledWhileItReadsHoldsNothing() {
+        loadAndRead(1);
+        reader.tell("stream 1");
+        assertThat(reader.answer()).isEqualTo("streaming");
+        reader.kill();
+        sleepOwner();
+    }
+
+    @Test
+    void aStoppedReaderIsNamedUntilItGoesOn() {
+        loadAndRead(1);
+        reader.freeze();
+        for (int i = 0; i < 3; i++) {
+            assertThat(owner.ask("revoke")).contains("process " + reader.pid());
+            assertThat(owner.ask("close"))
+                    .contains("still mapped by")
+                    .contains("process " + reader.pid());
+        }
+        assertThat(owner.ask("readmit")).isEqualTo("readmitted");
+        reader.thaw();
+        sleepOwner();
+        assertThat(reader.ask("mappings")).isEqualTo("0");
+    }
+
+    @Test
+    void aReaderThatIsKilledWhileStoppedHoldsNothing() {
+        loadAndRead(1);
+        reader.tell("stream 1");
+        assertThat(reader.answer()).isEqualTo("streaming");
+        reader.freeze();
+        assertThat(owner.ask("revoke")).contains("process " + reader.pid());
+        reader.kill();
+        sleepOwner();
+    }
+
+    @Test
+    void aKilledOwnersPagesAreUnmappedAndReadsFail() {
+        loadAndRead(1);
+        owner.kill();
+        Await.until("disconnected", () -> reader.ask("connected").equals("false"));
+        assertThat(reader.ask("read 1")).isEqualTo("FAILED");
+        assertThat(reader.ask("mappings")).isEqualTo("0");
+    }
+
+    @Test
+    void readsFromAnOwnerThatIsKilledFail() {
+        loadAndRead(1);
+        String told = owner.ask("tell");
+        reader.tell("stream 1");
+        assertThat(reader.answer()).isEqualTo("streaming");
+        owner.kill();
+        reader.tell("end");
+        assertThat(reader.answer()).doesNotContain("OTHER").doesNotContain("STUCK");
+        Await.until("unmapped", () -> reader.ask("mappings").equals("0"));
+        assertThat(reader.ask("load " + told)).contains("its process has ended");
+        owner = node("owner again");
+        loadAndRead(2);
+    }
+
+    @Test
+    void aStoppedOwnerStopsNobody() {
+        loadAndRead(1);
+        String told = owner.ask("tell");
+        owner.freeze();
+        assertThat(reader.ask("read 1")).isEqualTo("RIGHT");
+        assertThat(reader.ask("drop")).isEqualTo("dropped");
+        assertThat(reader.ask("mappings")).isEqualTo("0");
+        assertThat(reader.ask("load " + told)).contains("no answer came").contains("stopped");
+        owner.thaw();
+        AtomicInteger messages = new AtomicInteger();
+        Await.until(
+                "both reads were told",
+                () -> messages.addAndGet(Integer.parseInt(owner.ask("messages"))) == 2);
+        sleepOwner();
+    }
+}
