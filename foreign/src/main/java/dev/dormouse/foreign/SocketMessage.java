@@ -8,6 +8,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 
 /**
  * Room for one message of a {@link UnixSocket}, with descriptors of files that go along, used again
@@ -204,7 +205,7 @@ public final class SocketMessage implements AutoCloseable {
                     && control.get(JAVA_INT, at + CMSG_TYPE) == SCM_RIGHTS) {
                 int count = (int) ((length - CMSG_DATA) / 4);
                 int before = all.length;
-                all = java.util.Arrays.copyOf(all, before + count);
+                all = Arrays.copyOf(all, before + count);
                 MemorySegment.copy(control, JAVA_INT, at + CMSG_DATA, all, before, count);
             }
             at += Math.ceilDiv(length, 8) * 8;

@@ -49,7 +49,7 @@ class SleepableMemoryFailureTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"CREATE_FILE", "ALLOCATE", "MAP_FILE", "POPULATE"})
+    @EnumSource(names = {"CREATE_FILE", "ALLOCATE", "SEAL", "MAP_FILE", "POPULATE"})
     void aFailedWakeLeavesTheTagAsleepAndTheNextOneWorks(Call call) {
         calls.fail(call);
 
@@ -214,6 +214,16 @@ class SleepableMemoryFailureTest {
             assertThat(timed.wake(KV).durationNanos()).isEqualTo(200);
             assertThat(timed.sleep(KV).durationNanos()).isEqualTo(800);
         }
+    }
+
+    @Test
+    void anExportThatFailsChangesNothing() {
+        memory.wake(KV);
+        calls.fail(Call.DUPLICATE);
+        assertThatThrownBy(() -> memory.export(KV_CACHE))
+                .isExactlyInstanceOf(MemoryException.class)
+                .hasMessageStartingWith("export kv_cache failed, it is now AWAKE: ");
+        assertUsable();
     }
 
     private MemorySegment fillWith(byte value) {

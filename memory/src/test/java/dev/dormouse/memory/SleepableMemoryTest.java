@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.dormouse.foreign.Libc;
+import dev.dormouse.foreign.MemoryFile;
 import java.io.RandomAccessFile;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
@@ -59,6 +61,39 @@ class SleepableMemoryTest {
                     .isCloseTo(bytes, within(MIB));
             assertThat(awake.pssBytes() - asleep.pssBytes()).isCloseTo(bytes, within(bytes / 20));
             assertThat(woken.pssBytes() - asleep.pssBytes()).isCloseTo(bytes, within(bytes / 20));
+        }
+    }
+
+    @Test
+    void anExportedFileHasTheBytesOfThisWakeAndKeepsItsLength() {
+        try (SleepableMemory memory = kvMemory(MIB)) {
+            SleepableRegion region = memory.allocate("kv.0", KV_CACHE, MIB);
+            assertThatThrownBy(() -> memory.export(KV_CACHE))
+                    .isInstanceOf(RegionAsleepException.class)
+                    .hasMessage("export kv_cache refused: kv_cache is asleep; wake it first");
+            memory.wake(KV);
+            int file = memory.export(KV_CACHE);
+            MemorySegment view = Libc.map(MIB, Libc.PROT_READ, Libc.MAP_SHARED, file, 0);
+            int fixedLength = MemoryFile.F_SEAL_SHRINK | MemoryFile.F_SEAL_GROW;
+            assertThat(MemoryFile.seals(file) & fixedLength).isEqualTo(fixedLength);
+            try (MemoryLease lease = region.lease("test")) {
+                lease.segment().set(JAVA_BYTE, MIB - 1, (byte) 7);
+            }
+            assertThat(view.get(JAVA_BYTE, MIB - 1)).isEqualTo((byte) 7);
+
+            memory.sleep(KV);
+            memory.wake(KV);
+
+            try (MemoryLease lease = region.lease("test")) {
+                lease.segment().set(JAVA_BYTE, MIB - 1, (byte) 9);
+            }
+            assertThat(view.get(JAVA_BYTE, MIB - 1)).isEqualTo((byte) 7);
+            int next = memory.export(KV_CACHE);
+            assertThat(MemoryFile.status(next).inode())
+                    .isNotEqualTo(MemoryFile.status(file).inode());
+            Libc.unmap(view);
+            Libc.close(file);
+            Libc.close(next);
         }
     }
 

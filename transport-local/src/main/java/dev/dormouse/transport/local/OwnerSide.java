@@ -9,8 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -204,12 +202,10 @@ final class OwnerSide {
         return null;
     }
 
-    /** Registrations that are there. */
+    /** Those that are meant, each once. */
     List<LocalRegistration> select(List<Token> tokens) {
-        return tokens.stream()
-                .distinct()
-                .map(token -> Optional.ofNullable(registrations.get(token)))
-                .map(found -> Objects.requireNonNull(found.orElse(null)))
+        return registrations.values().stream()
+                .filter(registration -> tokens.contains(registration.token()))
                 .toList();
     }
 

@@ -35,7 +35,7 @@ final class ReaderProcess {
     }
 
     boolean hasEnded() {
-        return fd == CLOSED || wire.poll(fd, PollSet.POLLIN) != 0;
+        return fd == CLOSED || (wire.poll(fd, PollSet.POLLIN) & PollSet.POLLIN) != 0;
     }
 
     void close() {

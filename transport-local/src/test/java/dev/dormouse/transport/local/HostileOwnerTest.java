@@ -13,6 +13,7 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.concurrent.CountDownLatch;
@@ -171,7 +172,7 @@ class HostileOwnerTest {
                         with(
                                 file(FIXED),
                                 file -> {
-                                    java.util.Arrays.fill(tooMany, file);
+                                    Arrays.fill(tooMany, file);
                                     raw.send(grant(Frame.MAX_FILES, 0, BYTES), tooMany);
                                 }));
     }
@@ -233,8 +234,12 @@ class HostileOwnerTest {
                                                     peer,
                                                     List.of(
                                                             new BlockRow(
-                                                                    ADDRESS, 4096, 4096, 1,
-                                                                    MemoryKind.DRAM, 0))));
+                                                                    ADDRESS,
+                                                                    4096,
+                                                                    4096,
+                                                                    1,
+                                                                    MemoryKind.DRAM,
+                                                                    0))));
             peer.close();
             Await.until("nothing is left", () -> ProcessCounts.now().equals(before));
         }

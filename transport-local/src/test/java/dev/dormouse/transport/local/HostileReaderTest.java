@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import dev.dormouse.foreign.Libc;
 import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.SocketMessage;
+import dev.dormouse.foreign.UnixSocket;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Seeded;
 import dev.dormouse.transport.MemoryKind;
@@ -212,8 +213,7 @@ class HostileReaderTest {
             assertThat(answer.descriptors()).hasSize(1);
             int file = answer.descriptors()[0];
             assertThatExceptionOfType(LibcException.class)
-                    .isThrownBy(
-                            () -> Libc.map(BYTES, Libc.PROT_WRITE, Libc.MAP_SHARED, file, 0))
+                    .isThrownBy(() -> Libc.map(BYTES, Libc.PROT_WRITE, Libc.MAP_SHARED, file, 0))
                     .satisfies(e -> assertThat(e.errnoName()).isEqualTo("EACCES"));
             Libc.close(file);
         }
@@ -269,7 +269,7 @@ class HostileReaderTest {
         try (Wire wire = new Wire();
                 SocketLoop loop = new SocketLoop()) {
             OwnerSide strict = new OwnerSide("strict", nobody, LIMITS, wire, loop);
-            Set<Integer> everybody = Set.of(dev.dormouse.foreign.UnixSocket.user());
+            Set<Integer> everybody = Set.of(UnixSocket.user());
             assertThatExceptionOfType(TransportException.class)
                     .isThrownBy(
                             () ->

@@ -19,6 +19,7 @@ import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -242,7 +243,7 @@ final class LocalNode {
                     .filter(line -> line.contains(" " + PEER_PAGES + " "))
                     .count();
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
+            throw new UncheckedIOException(e);
         }
     }
 

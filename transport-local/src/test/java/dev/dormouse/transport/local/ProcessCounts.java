@@ -17,8 +17,7 @@ import java.util.Objects;
  */
 record ProcessCounts(int descriptors, long mappings, long threads) {
     static ProcessCounts now() {
-        try (var lines =
-                Files.lines(Path.of("/proc/self/maps"), StandardCharsets.ISO_8859_1)) {
+        try (var lines = Files.lines(Path.of("/proc/self/maps"), StandardCharsets.ISO_8859_1)) {
             return new ProcessCounts(
                     Objects.requireNonNull(new File("/proc/self/fd").list()).length,
                     lines.filter(line -> line.contains("memfd:")).count(),
@@ -26,8 +25,7 @@ record ProcessCounts(int descriptors, long mappings, long threads) {
                             .filter(
                                     thread ->
                                             thread.getName().equals("dormouse-copy")
-                                                    || thread.getName()
-                                                            .equals("dormouse-local-io"))
+                                                    || thread.getName().equals("dormouse-local-io"))
                             .count());
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -15,6 +15,7 @@ import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -77,8 +78,7 @@ class RevocationTest {
         BlockList local = local();
         BlockList remote = remote(peer);
         int[] often = new int[4096]; // seconds, if nothing ended it
-        Transfer transfer =
-                reader.transport().read(local, often, remote, often, new byte[] {1});
+        Transfer transfer = reader.transport().read(local, often, remote, often, new byte[] {1});
 
         awaitNobody();
         owner.write(ownerBase, filled(99));
@@ -97,6 +97,33 @@ class RevocationTest {
     }
 
     @Test
+    void theOwnerHearsOfItOnlyWhenNothingTouchesItsPages() throws Exception {
+        PeerMapping mapping = ((LocalPeer) load()).mapping();
+        CountDownLatch used = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        Thread user =
+                Thread.ofPlatform()
+                        .start(
+                                () ->
+                                        mapping.use(
+                                                () -> {
+                                                    used.countDown();
+                                                    Await.until("", () -> goOn.getCount() == 0);
+                                                }));
+        used.await();
+        assertThat(memory.revoke()).hasSize(1);
+        Await.until("the reader knows", mapping::isEnding);
+        for (int i = 0; i < 50; i++) {
+            assertThat(memory.revoke()).hasSize(1);
+            Thread.onSpinWait();
+        }
+        goOn.countDown();
+        user.join();
+        awaitNobody();
+        assertThat(mapping.use(() -> {})).isFalse();
+    }
+
+    @Test
     void whatWasPreparedRefusesUseAndCanBeClosed() {
         RemotePeer peer = load();
         BlockList local = local();
@@ -106,9 +133,7 @@ class RevocationTest {
         assertThat(peer.isConnected()).isFalse();
         for (Runnable use :
                 List.<Runnable>of(
-                        () ->
-                                reader.transport()
-                                        .read(local, FIRST, remote, FIRST, new byte[0]),
+                        () -> reader.transport().read(local, FIRST, remote, FIRST, new byte[0]),
                         () -> remote(peer),
                         () -> reader.transport().notify(peer, new byte[1]))) {
             assertThatExceptionOfType(TransportException.class)
@@ -140,8 +165,7 @@ class RevocationTest {
     private TransferState moved(RemotePeer peer) {
         BlockList local = local();
         BlockList remote = remote(peer);
-        Transfer transfer =
-                reader.transport().read(local, FIRST, remote, FIRST, new byte[0]);
+        Transfer transfer = reader.transport().read(local, FIRST, remote, FIRST, new byte[0]);
         Await.until("its end", () -> !(transfer.poll() instanceof TransferState.InProgress));
         TransferState end = transfer.poll();
         assertThat(transfer.release()).isTrue();
@@ -191,9 +215,7 @@ class RevocationTest {
         BlockList remote = remote(peer);
         assertThatExceptionOfType(TransportException.class)
                 .isThrownBy(
-                        () ->
-                                reader.transport()
-                                        .write(local, FIRST, remote, FIRST, new byte[0]))
+                        () -> reader.transport().write(local, FIRST, remote, FIRST, new byte[0]))
                 .withMessageContaining("read only");
     }
 
