@@ -102,6 +102,14 @@ public final class GatherList implements AutoCloseable {
         return state == State.FILLING || read.hasPassed();
     }
 
+    /** Waits until no launch reads it. */
+    public void awaitReusable() {
+        requireOpen();
+        if (state == State.LAUNCHED) {
+            read.await();
+        }
+    }
+
     /** Frees its memory, after the device has done its work. Closing twice is fine. */
     @Override
     public void close() {

@@ -1,5 +1,6 @@
 package dev.dormouse.transport.local;
 
+import dev.dormouse.cuda.DeviceSpan;
 import dev.dormouse.transport.BlockRow;
 import java.util.List;
 
@@ -42,8 +43,15 @@ final class BlockTable {
         return ends[ends.length - 1];
     }
 
-    /** The row that has a block. */
-    int row(int index) {
+    /**
+     * The row that has a block.
+     *
+     * @param guess where to look first
+     */
+    int row(int index, int guess) {
+        if (index < ends[guess] && index >= first(guess)) {
+            return guess;
+        }
         int low = 0;
         int high = ends.length - 1;
         while (low < high) {
@@ -58,8 +66,22 @@ final class BlockTable {
     }
 
     long address(int row, int index) {
-        int first = row == 0 ? 0 : ends[row - 1];
-        return addresses[row] + strideBytes[row] * (index - first);
+        return addresses[row] + offset(row, index);
+    }
+
+    /** From the row's start to a block's. */
+    long offset(int row, int index) {
+        return strideBytes[row] * (index - first(row));
+    }
+
+    /** Where a row starts, and how long it is, for devices. */
+    DeviceSpan span(int row) {
+        long lengthBytes = strideBytes[row] * (ends[row] - first(row) - 1L) + blockBytes[row];
+        return new DeviceSpan(addresses[row], lengthBytes);
+    }
+
+    private int first(int row) {
+        return row == 0 ? 0 : ends[row - 1];
     }
 
     long blockBytes(int row) {

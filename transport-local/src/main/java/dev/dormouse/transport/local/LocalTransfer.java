@@ -4,6 +4,7 @@ import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A copy from or to a peer's pages. The copy thread runs it; everything else is its user's thread.
@@ -59,13 +60,14 @@ final class LocalTransfer implements Transfer, Runnable {
     }
 
     private TransferState copy() {
-        while (!plan.isDone()) {
-            if (owner.isEnding()) {
-                return failed("this agent was closed");
-            }
-            if (!peer.isConnected() || !peer.mapping().use(plan::copyPiece)) {
-                return failed(endReason());
-            }
+        @Nullable TransferState failure;
+        try {
+            failure = copyAll();
+        } finally {
+            plan.await();
+        }
+        if (failure != null) {
+            return failure;
         }
         // The owner, or its memory's next user, changes nothing before its socket is closed.
         if (!peer.connection().isHeld()) {
@@ -83,6 +85,19 @@ final class LocalTransfer implements Transfer, Runnable {
             case FULL -> failed("it takes no messages: it may be stopped");
             case CLOSED -> failed(endReason());
         };
+    }
+
+    private @Nullable TransferState copyAll() {
+        while (!plan.isDone()) {
+            if (owner.isEnding()) {
+                return failed("this agent was closed");
+            }
+            plan.prepare();
+            if (!peer.isConnected() || !peer.mapping().use(plan::copyPiece)) {
+                return failed(endReason());
+            }
+        }
+        return null;
     }
 
     private String endReason() {
