@@ -125,7 +125,8 @@ final class ActiveTransfer<O extends PeerOrder> {
                                         done.duration().toNanos() / 1e9,
                                         done.postDuration().toNanos() / 1e9,
                                         done.bytes(),
-                                        done.descriptors()));
+                                        done.descriptors()),
+                                leg.rank().peer().route());
                     }
                 }
                 case TransferState.Failed failed -> {

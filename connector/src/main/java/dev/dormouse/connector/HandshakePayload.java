@@ -16,16 +16,21 @@ import org.jspecify.annotations.Nullable;
 record HandshakePayload(
         String compatibilityHash, byte[] agentMetadata, long epoch, @Nullable String instanceId) {
     static final int MAX_BYTES = AgentMetadataCodec.MAX_BYTES + 4_096;
+    private static final String HASH = "compatibility_hash";
+    private static final String METADATA = "agent_metadata_bytes";
+    private static final String EPOCH = "registration_epoch";
+    private static final String INSTANCE = "instance_id";
+    private static final String ERROR = "error";
     private static final int MAX_KEYS = 64;
     private static final int MAX_STRING_BYTES = 1_024;
 
     byte[] encode() {
         WireWriter out = new WireWriter().map(instanceId == null ? 2 : 4);
-        out.string("compatibility_hash").string(compatibilityHash);
-        out.string("agent_metadata_bytes").binary(agentMetadata);
+        out.string(HASH).string(compatibilityHash);
+        out.string(METADATA).binary(agentMetadata);
         if (instanceId != null) {
-            out.string("registration_epoch").integer(epoch);
-            out.string("instance_id").string(instanceId);
+            out.string(EPOCH).integer(epoch);
+            out.string(INSTANCE).string(instanceId);
         }
         return out.bytes();
     }
@@ -35,40 +40,28 @@ record HandshakePayload(
      * that a reader fails at once instead of waiting for its timeout.
      */
     static byte[] refusal(String reason) {
-        return new WireWriter().map(1).string("error").string(reason).bytes();
+        return new WireWriter().map(1).string(ERROR).string(reason).bytes();
     }
 
     /**
      * @throws WireException if the bytes are not a payload, or are a refusal
      */
     static HandshakePayload decode(byte[] bytes) {
-        WireReader in = new WireReader("handshake payload", bytes, MAX_BYTES);
-        String hash = null;
-        byte[] metadata = null;
-        long epoch = 0;
-        String instanceId = null;
-        int entries = in.mapSize("handshake payload", MAX_KEYS);
-        for (int i = 0; i < entries; i++) {
-            String key = in.string("a key", MAX_STRING_BYTES);
-            switch (key) {
-                case "compatibility_hash" -> hash = in.string(key, MAX_STRING_BYTES);
-                case "agent_metadata_bytes" -> metadata = in.binary(key, MAX_BYTES);
-                case "registration_epoch" -> epoch = in.integer(key, 0, Long.MAX_VALUE);
-                case "instance_id" -> instanceId = in.string(key, MAX_STRING_BYTES);
-                case "error" ->
-                        throw new WireException(
-                                "handshake refused by the peer: "
-                                        + in.string(key, MAX_STRING_BYTES));
-                default -> in.skip("an unknown key");
-            }
+        WireFields in =
+                new WireFields("handshake payload", bytes, MAX_BYTES)
+                        .strings(MAX_STRING_BYTES, HASH, INSTANCE, ERROR)
+                        .integers(0, Long.MAX_VALUE, EPOCH)
+                        .other(METADATA, reader -> reader.binary(METADATA, MAX_BYTES))
+                        .read(MAX_KEYS, MAX_STRING_BYTES);
+        String refusal = in.string(ERROR);
+        if (refusal != null) {
+            throw new WireException("handshake refused by the peer: " + refusal);
         }
-        in.end();
+        String hash = in.string(HASH);
+        byte[] metadata = in.other(METADATA, byte[].class);
         if (hash == null || metadata == null) {
-            throw in.fault(
-                    "key "
-                            + (hash == null ? "compatibility_hash" : "agent_metadata_bytes")
-                            + " is missing");
+            throw in.fault("key " + (hash == null ? HASH : METADATA) + " is missing");
         }
-        return new HandshakePayload(hash, metadata, epoch, instanceId);
+        return new HandshakePayload(hash, metadata, in.integer(EPOCH, 0), in.string(INSTANCE));
     }
 }

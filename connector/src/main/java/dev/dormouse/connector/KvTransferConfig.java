@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>This product's own keys under {@code kv_connector_extra_config}: {@code allowed_peers} (a list
  * of {@link PeerPolicy} rules), {@code allowed_peer_ports} ({@code "5600-5700"}), {@code
- * max_peer_blocks}, and {@code compat} (an object of {@linkplain CompatibilityFactors#with
- * factors}).
+ * max_peer_blocks}, {@code kv_transport} ({@code auto}, {@code nixl} or {@code local}), and {@code
+ * compat} (an object of {@linkplain CompatibilityFactors#with factors}).
  *
  * @param connector vLLM's name of it, such as {@link SleepSupport#PULL}
  * @param role which leg of a request the engine serves
@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param allowedPeers rules of the peer policy
  * @param allowedPeerPorts first and last side channel port of peers; empty for any
  * @param maxPeerBlocks most blocks of a peer's rank
+ * @param transport which way KV takes
  * @param compatibility factors that differ from this engine's own
  * @param children of {@link SleepSupport#MULTI}, its connectors in order; otherwise empty
  * @param warnings settings that have no effect, each with the reason
@@ -48,6 +49,7 @@ public record KvTransferConfig(
         List<String> allowedPeers,
         List<Integer> allowedPeerPorts,
         @Nullable Integer maxPeerBlocks,
+        @Nullable TransportChoice transport,
         Map<String, String> compatibility,
         List<KvTransferConfig> children,
         List<String> warnings) {
@@ -76,6 +78,7 @@ public record KvTransferConfig(
                     null,
                     List.of(),
                     List.of(),
+                    null,
                     null,
                     Map.of(),
                     List.of(),

@@ -42,6 +42,7 @@ final class KvTransferConfigReader {
     private List<String> peers = List.of();
     private List<Integer> ports = List.of();
     private @Nullable Integer maxBlocks;
+    private @Nullable TransportChoice transport;
     private final Map<String, String> compatibility = new LinkedHashMap<>();
     private final List<KvTransferConfig> children = new ArrayList<>();
     private final List<String> warnings = new ArrayList<>();
@@ -81,6 +82,7 @@ final class KvTransferConfigReader {
                 peers,
                 ports,
                 maxBlocks,
+                transport,
                 compatibility,
                 children,
                 warnings);
@@ -245,6 +247,7 @@ final class KvTransferConfigReader {
             case "allowed_peers" -> peers = texts(key, value);
             case "allowed_peer_ports" -> ports = KvTransferConfig.ports(text(key, value));
             case "max_peer_blocks" -> maxBlocks = (int) integer(key, value, 1, Integer.MAX_VALUE);
+            case "kv_transport" -> transport = transport(key, value);
             case "compat" -> {
                 if (!value.isObject()) {
                     throw wrong(key, value, "an object of compatibility factors");
@@ -286,6 +289,15 @@ final class KvTransferConfigReader {
             case "fail" -> LoadFailurePolicy.FAIL;
             case "recompute" -> LoadFailurePolicy.RECOMPUTE;
             default -> throw wrong(key, value, "fail or recompute");
+        };
+    }
+
+    private static TransportChoice transport(String key, JsonNode value) {
+        return switch (text(key, value)) {
+            case "auto" -> TransportChoice.AUTO;
+            case "nixl" -> TransportChoice.NIXL;
+            case "local" -> TransportChoice.LOCAL;
+            default -> throw wrong(key, value, "auto, nixl or local");
         };
     }
 

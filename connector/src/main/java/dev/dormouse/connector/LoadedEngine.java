@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.List;
@@ -101,6 +102,11 @@ final class LoadedEngine {
 
     void addTransfer(int change) {
         transfersInFlight += change;
+    }
+
+    /** How each rank's memory is reached. */
+    List<Route> routes() {
+        return ranks.stream().map(rank -> rank.peer().route()).toList();
     }
 
     /** False once the transport has lost a rank, or all of it was dropped. */

@@ -45,8 +45,7 @@ final class LocalBlockLists {
      * @throws TransportException if one is left
      */
     void close() {
-        TransportException failure =
-                new TransportException("release of the lists of the KV cache's blocks failed");
+        List<TransportException> failures = new ArrayList<>();
         byPieces.values()
                 .removeIf(
                         list -> {
@@ -54,11 +53,18 @@ final class LocalBlockLists {
                                 list.close();
                                 return true;
                             } catch (TransportException e) {
-                                failure.addSuppressed(e);
+                                failures.add(e);
                                 return false;
                             }
                         });
-        if (!byPieces.isEmpty()) {
+        if (!failures.isEmpty()) {
+            TransportException first = failures.removeFirst();
+            TransportException failure =
+                    new TransportException(
+                            "release of the lists of the KV cache's blocks failed: "
+                                    + first.getMessage(),
+                            first);
+            failures.forEach(failure::addSuppressed);
             throw failure;
         }
     }

@@ -248,12 +248,24 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
 
     private void awaitQuiet(Open open, Duration limit) {
         long startNanos = now();
+        boolean revoking = false;
         progress(open);
-        while (!open.traffic().isQuiet() || !open.engines().isQuiet() || !revoke(open).isEmpty()) {
+        while (true) {
+            if (open.traffic().isQuiet() && open.engines().isQuiet()) {
+                List<String> users = revoke(open);
+                if (users.isEmpty()) {
+                    return;
+                }
+                if (!revoking) {
+                    revoking = true;
+                    statistics.revokedMappings(users.size());
+                }
+            }
             if (now() - startNanos >= limit.toNanos()) {
                 List<String> pending = new ArrayList<>(open.traffic().describe(now()));
                 pending.addAll(open.engines().describe(now()));
                 revoke(open).forEach(user -> pending.add("memory in use by " + user));
+                open.local().readmit();
                 throw new ReleaseTimeoutException(
                         "release of the KV cache: still pending after "
                                 + limit

@@ -179,12 +179,17 @@ final class PeerAsker {
         loader.drop(engine);
         engine.fetched = null;
         try {
-            engine.setLoaded(loader.load(fetched, all));
+            LoadedEngine loaded = loader.load(fetched, all);
+            engine.setLoaded(loaded);
             if (met.size() == MAX_MET) {
                 met.clear();
             }
             statistics.handshake(!met.add(engine.engineId()));
-            LOG.log(System.Logger.Level.INFO, "loaded: {0}", engine.loaded);
+            LOG.log(
+                    System.Logger.Level.INFO,
+                    "loaded: {0} over={1}",
+                    loaded,
+                    loaded.routes().stream().distinct().toList());
             for (RemoteEngine other : all) {
                 LoadedEngine neighbour = other.loaded;
                 if (other != engine

@@ -12,10 +12,12 @@ final class PeerLoader {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
 
     private final KvTransport transport;
+    private final StatisticsRecorder statistics;
     private final List<LoadedEngine> undropped = new ArrayList<>();
 
-    PeerLoader(KvTransport transport) {
+    PeerLoader(KvTransport transport, StatisticsRecorder statistics) {
         this.transport = transport;
+        this.statistics = statistics;
     }
 
     /**
@@ -28,7 +30,9 @@ final class PeerLoader {
     LoadedEngine load(FetchedEngine fetched, Collection<RemoteEngine> engines) {
         for (int conflicts = fetched.ranks().size(); ; conflicts--) {
             try {
-                return LoadedEngine.load(transport, fetched, undropped::add);
+                LoadedEngine loaded = LoadedEngine.load(transport, fetched, undropped::add);
+                loaded.routes().forEach(route -> statistics.peer(route, 1));
+                return loaded;
             } catch (PeerLoadedException e) {
                 if (conflicts == 0 || !drop(e.agentName(), engines)) {
                     throw e;
@@ -57,6 +61,7 @@ final class PeerLoader {
         LoadedEngine old = engine.loaded;
         engine.setLoaded(null);
         if (old != null) {
+            old.routes().forEach(route -> statistics.peer(route, -1));
             try {
                 old.close();
             } catch (TransportException e) {

@@ -74,6 +74,14 @@ final class RemoteEngine {
         }
     }
 
+    /**
+     * The transport has lost what is loaded, by its owner's wish as a rule, and nobody waits: it is
+     * dropped once no read uses it, and asked again when it is needed.
+     */
+    void giveUp() {
+        invalid = true;
+    }
+
     /** What the revocation names is not used any more, and dropped once no read uses it. */
     void revoke(Revocation revocation) {
         handshake = null; // it may have begun before, and bring what is revoked

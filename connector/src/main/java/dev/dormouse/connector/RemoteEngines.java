@@ -52,7 +52,7 @@ final class RemoteEngines {
             OrderRules rules,
             PeerMessenger messenger,
             StatisticsRecorder statistics) {
-        this.loader = new PeerLoader(transport);
+        this.loader = new PeerLoader(transport, statistics);
         this.config = config;
         this.rules = rules;
         this.messenger = messenger;
@@ -246,8 +246,12 @@ final class RemoteEngines {
     private void advance(RemoteEngine engine, long nowNanos) {
         asker.settle(engine, nowNanos);
         LoadedEngine loaded = engine.loaded;
-        if (loaded != null && !engine.waiting.isEmpty() && !loaded.isConnected()) {
-            engine.invalidate(nowNanos);
+        if (loaded != null && !loaded.isConnected()) {
+            if (engine.waiting.isEmpty()) {
+                engine.giveUp();
+            } else {
+                engine.invalidate(nowNanos);
+            }
         }
         if (loaded == null || loaded.transfersInFlight() == 0) {
             if (engine.fetched != null) {

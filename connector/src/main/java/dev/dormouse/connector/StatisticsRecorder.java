@@ -1,7 +1,10 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.Route;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Counts what happens on one rank until it is asked. */
 final class StatisticsRecorder {
@@ -17,9 +20,12 @@ final class StatisticsRecorder {
     private long revokedRequests;
     private long notificationsAfterExpiry;
     private long malformedNotifications;
+    private long revokedMappings;
+    private final Map<String, RouteStatistics> routes = new HashMap<>();
 
-    void transfer(TransferStatistics.TransferSample sample) {
+    void transfer(TransferStatistics.TransferSample sample, Route route) {
         transfers.add(sample);
+        count(route, new RouteStatistics(1, sample.bytes(), 0));
     }
 
     void failedTransfer() {
@@ -70,6 +76,21 @@ final class StatisticsRecorder {
         malformedNotifications += count;
     }
 
+    /** So many mappings of the KV cache were revoked. */
+    void revokedMappings(int count) {
+        revokedMappings += count;
+    }
+
+    /** Another rank of a peer is loaded, or one less, for a change of -1. */
+    void peer(Route route, int change) {
+        count(route, new RouteStatistics(0, 0, change));
+    }
+
+    private void count(Route route, RouteStatistics more) {
+        routes.merge(route.transport(), more, RouteStatistics::plus);
+        routes.remove(route.transport(), RouteStatistics.NONE);
+    }
+
     /** What was counted since the last call. */
     TransferStatistics take() {
         TransferStatistics taken =
@@ -85,7 +106,9 @@ final class StatisticsRecorder {
                         expiredLeases,
                         revokedRequests,
                         notificationsAfterExpiry,
-                        malformedNotifications);
+                        malformedNotifications,
+                        revokedMappings,
+                        routes);
         transfers.clear();
         failedTransfers = 0;
         lateTransfers = 0;
@@ -98,6 +121,8 @@ final class StatisticsRecorder {
         revokedRequests = 0;
         notificationsAfterExpiry = 0;
         malformedNotifications = 0;
+        revokedMappings = 0;
+        routes.clear();
         return taken;
     }
 }

@@ -1,7 +1,9 @@
 package dev.dormouse.connector;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * What one rank's connector did in an interval.
@@ -24,6 +26,9 @@ import java.util.List;
  * @param notificationsAfterExpiry completions for requests that were not held any more
  * @param malformedNotifications messages that were dropped, here or by the transport, because they
  *     could not be understood or were too long
+ * @param revokedMappings mappings of the KV cache that other engines of this host were asked to
+ *     give up
+ * @param routes what took which transport, by its name
  */
 public record TransferStatistics(
         List<TransferSample> transfers,
@@ -37,10 +42,12 @@ public record TransferStatistics(
         long expiredLeases,
         long revokedRequests,
         long notificationsAfterExpiry,
-        long malformedNotifications) {
+        long malformedNotifications,
+        long revokedMappings,
+        Map<String, RouteStatistics> routes) {
     /** Nothing happened. */
     public static final TransferStatistics NONE =
-            new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Map.of());
 
     /**
      * One successful read.
@@ -53,9 +60,10 @@ public record TransferStatistics(
     public record TransferSample(
             double durationSeconds, double postSeconds, long bytes, long descriptors) {}
 
-    /** Copies the samples. */
+    /** Copies the collections. */
     public TransferStatistics {
         transfers = List.copyOf(transfers);
+        routes = Map.copyOf(routes);
     }
 
     /** True if nothing happened. */
@@ -87,13 +95,18 @@ public record TransferStatistics(
                 expiredLeases,
                 revokedRequests,
                 notificationsAfterExpiry,
-                malformedNotifications);
+                malformedNotifications,
+                revokedMappings,
+                routes);
     }
 
     /** The sum of two intervals or ranks. */
     public TransferStatistics plus(TransferStatistics other) {
         List<TransferSample> all = new ArrayList<>(transfers);
         all.addAll(other.transfers);
+        Map<String, RouteStatistics> allRoutes = new HashMap<>(routes);
+        other.routes.forEach((name, route) -> allRoutes.merge(name, route, RouteStatistics::plus));
+        allRoutes.values().removeIf(RouteStatistics.NONE::equals);
         return new TransferStatistics(
                 all,
                 failedTransfers + other.failedTransfers,
@@ -106,6 +119,8 @@ public record TransferStatistics(
                 expiredLeases + other.expiredLeases,
                 revokedRequests + other.revokedRequests,
                 notificationsAfterExpiry + other.notificationsAfterExpiry,
-                malformedNotifications + other.malformedNotifications);
+                malformedNotifications + other.malformedNotifications,
+                revokedMappings + other.revokedMappings,
+                allRoutes);
     }
 }

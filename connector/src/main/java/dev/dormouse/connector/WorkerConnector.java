@@ -30,19 +30,20 @@ public interface WorkerConnector extends AutoCloseable {
     WorkerReport poll();
 
     /**
-     * Before any rank's pages go: waits until no transfer of this rank is in flight and no
-     * handshake is pending. Everything stays registered, so that if one rank of an engine is not
-     * ready the others have nothing to restore. What a push connector had not begun to write or to
-     * be written ends, as in any sleep.
+     * Before any rank's pages go: waits until no transfer of this rank is in flight, no handshake
+     * is pending, and no engine of this host maps the KV cache. Everything stays registered, so
+     * that if one rank of an engine is not ready the others have only to let it be mapped again, by
+     * {@link #restoreKvCaches}. What a push connector had not begun to write or to be written ends,
+     * as in any sleep.
      *
      * @throws ReleaseTimeoutException if something is still pending after {@code limit}
      */
     void prepareRelease(Duration limit);
 
     /**
-     * Before the KV cache's pages go: waits until no read of this rank is in flight and no
-     * handshake is pending, then releases every prepared list, drops every peer, and deregisters
-     * the KV cache. Idempotent.
+     * Before the KV cache's pages go: waits until no read of this rank is in flight, no handshake
+     * is pending, and no engine of this host maps the KV cache, then releases every prepared list,
+     * drops every peer, and deregisters the KV cache. Idempotent.
      *
      * @throws ReleaseTimeoutException if something is still pending after {@code limit}; everything
      *     stays registered and serves
@@ -50,8 +51,8 @@ public interface WorkerConnector extends AutoCloseable {
     void releaseKvCaches(Duration limit);
 
     /**
-     * After new pages were mapped: registers the same ranges and rebuilds list and payload.
-     * Idempotent.
+     * After new pages were mapped: registers the same ranges and rebuilds list and payload. After a
+     * release that was only prepared: lets engines of this host map the KV cache again. Idempotent.
      */
     void restoreKvCaches();
 

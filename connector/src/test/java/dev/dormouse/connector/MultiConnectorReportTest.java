@@ -96,7 +96,20 @@ final class MultiConnectorReportTest {
 
     private static TransferStatistics statistics(long each) {
         return new TransferStatistics(
-                List.of(), each, each, each, each, each, each, each, each, each, each, each);
+                List.of(),
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                each,
+                Map.of("x", new RouteStatistics(each, each, each)));
     }
 
     private static WorkerConnector reporting(WorkerReport report) {

@@ -166,12 +166,39 @@ final class RankReportsTest {
         TransferStatistics.TransferSample sample =
                 new TransferStatistics.TransferSample(0.5, 0.1, 100, 2);
         TransferStatistics one =
-                new TransferStatistics(List.of(sample), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+                new TransferStatistics(
+                        List.of(sample),
+                        1,
+                        2,
+                        3,
+                        4,
+                        5,
+                        6,
+                        7,
+                        8,
+                        9,
+                        10,
+                        11,
+                        12,
+                        Map.of("x", new RouteStatistics(1, 2, 3)));
         WorkerReport report = new WorkerReport(Set.of(), Set.of(), Set.of(), one);
         assertThat(new RankReports(2).merge(List.of(report, report)).statistics())
                 .isEqualTo(
                         new TransferStatistics(
-                                List.of(sample, sample), 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22));
+                                List.of(sample, sample),
+                                2,
+                                4,
+                                6,
+                                8,
+                                10,
+                                12,
+                                14,
+                                16,
+                                18,
+                                20,
+                                22,
+                                24,
+                                Map.of("x", new RouteStatistics(2, 4, 6))));
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.connector.TransferStatistics.TransferSample;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 final class TransferSummaryTest {
@@ -26,7 +27,9 @@ final class TransferSummaryTest {
                         4,
                         99,
                         5,
-                        99);
+                        99,
+                        99,
+                        Map.of());
         assertThat(TransferSummary.of(interval))
                 .hasToString(
                         "KV Transfer metrics: Num successful transfers=3, Avg xfer time (ms)=6.708,"

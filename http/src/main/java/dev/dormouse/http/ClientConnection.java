@@ -20,6 +20,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -49,20 +50,26 @@ public final class ClientConnection implements ConnectionContext {
     private final ConnectionContext socket;
     private final TimeLimits limits;
     private final Duration timeout;
+    private final LongSupplier nanoClock;
     private final BlockingQueue<Arrival> arrivals = new ArrayBlockingQueue<>(1);
     private final DataReader reader = DataReader.create(this::take);
     private final DataWriter writer = new BoundedWriter();
     private final AtomicReference<@Nullable Runnable> onGone = new AtomicReference<>();
     private volatile boolean gone;
+    private volatile boolean serving;
+    private volatile long idleSinceNanos;
     // Only touched by the thread that serves the connection.
     private Arrival.@Nullable End end;
     private boolean lastRequestServed;
     private boolean requestCutShort;
 
-    ClientConnection(ConnectionContext socket, TimeLimits limits, Duration timeout) {
+    ClientConnection(
+            ConnectionContext socket, TimeLimits limits, Duration timeout, LongSupplier nanoClock) {
         this.socket = socket;
         this.limits = limits;
         this.timeout = timeout;
+        this.nanoClock = nanoClock;
+        this.idleSinceNanos = nanoClock.getAsLong();
     }
 
     /** True once the client has left. */
@@ -87,18 +94,23 @@ public final class ClientConnection implements ConnectionContext {
     }
 
     /**
-     * Lets the connection end where its next request would begin if this one or its answer says
-     * {@code Connection: close}, which Helidon 4.5.0 does not do by itself. To be called before the
-     * answer, by the thread that serves the connection.
+     * To be called at the beginning of each request, by the thread that serves the connection. Lets
+     * the connection end where its next request would begin if this one or its answer says {@code
+     * Connection: close}, which Helidon 4.5.0 does not do by itself.
      */
-    public void endIfAsked(ServerRequest request, ServerResponse response) {
+    public void requestBegins(ServerRequest request, ServerResponse response) {
+        serving = true;
         response.whenSent(
                 () -> {
+                    idleSinceNanos = nanoClock.getAsLong();
+                    serving = false;
                     boolean byClient =
                             request.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
                     boolean byServer =
                             response.headers().containsToken(HeaderValues.CONNECTION_CLOSE);
-                    lastRequestServed |= byClient || byServer;
+                    if (byClient || byServer) {
+                        takeNoMore();
+                    }
                     // The client may still be sending.
                     requestCutShort |= byServer && !byClient;
                 });
@@ -109,13 +121,29 @@ public final class ClientConnection implements ConnectionContext {
      * the thread that serves the connection.
      */
     void endAfterBrokenRequest() {
-        lastRequestServed = true;
+        takeNoMore();
         requestCutShort = true;
+    }
+
+    /** What came with the last request is dropped: it must not be taken for another one. */
+    private void takeNoMore() {
+        lastRequestServed = true;
+        reader.skip(reader.available());
     }
 
     /** True if the answer went out before the request had come in. */
     boolean requestCutShort() {
         return requestCutShort;
+    }
+
+    /** True while it waits for a request, or for the rest of a request's head. */
+    boolean isIdle() {
+        return !serving;
+    }
+
+    /** For how long it has been so. */
+    long idleNanos() {
+        return nanoClock.getAsLong() - idleSinceNanos;
     }
 
     /** Closes the socket under whoever reads or writes it. */

@@ -16,11 +16,13 @@ import java.util.concurrent.Semaphore;
 /** Serves HTTP/1.1 over {@link ClientConnection}s. */
 public final class ClientConnections implements ServerConnectionSelector {
     private static final Duration LINGER = Duration.ofSeconds(5);
+    private static final int ACCEPTED_BEFORE_OTHERS_CLOSE = 8;
 
     private final ServerConnectionSelector http1 =
             Http1ConnectionSelector.builder().config(Http1Config.create()).build();
     private final TimeLimits limits;
     private final Duration clientTimeout;
+    private final OpenConnections open;
 
     /**
      * For a web server's builder.
@@ -30,8 +32,24 @@ public final class ClientConnections implements ServerConnectionSelector {
      *     request, and for room to write
      */
     public ClientConnections(TimeLimits limits, Duration clientTimeout) {
+        this(
+                limits,
+                clientTimeout,
+                new OpenConnections(OpenConnections.mostOfThisProcess(), System::nanoTime));
+    }
+
+    ClientConnections(TimeLimits limits, Duration clientTimeout, OpenConnections open) {
         this.limits = limits;
         this.clientTimeout = clientTimeout;
+        this.open = open;
+    }
+
+    /**
+     * How many connections the web server must accept at a time, as a bound on descriptors. Fewer
+     * are kept: beyond that idle ones are closed.
+     */
+    public int mostAccepted() {
+        return open.most() + ACCEPTED_BEFORE_OTHERS_CLOSE;
     }
 
     @Override
@@ -51,12 +69,13 @@ public final class ClientConnections implements ServerConnectionSelector {
 
     @Override
     public ServerConnection connection(ConnectionContext context) {
-        ClientConnection client = new ClientConnection(context, limits, clientTimeout);
-        return new Watched(client, http1.connection(client));
+        ClientConnection client =
+                new ClientConnection(context, limits, clientTimeout, System::nanoTime);
+        return new Watched(client, http1.connection(client), open);
     }
 
     /** An HTTP/1.1 connection whose socket is read by a thread of its own. */
-    private record Watched(ClientConnection client, ServerConnection http1)
+    private record Watched(ClientConnection client, ServerConnection http1, OpenConnections open)
             implements ServerConnection, InterruptableTask<Void> {
 
         @Override
@@ -64,6 +83,7 @@ public final class ClientConnections implements ServerConnectionSelector {
             Thread reader =
                     Thread.ofVirtual().name("dormouse-client-reader").start(client::readSocket);
             boolean cutShort = false;
+            open.add(client);
             try {
                 ScopedValue.where(ClientConnection.CURRENT, client)
                         .<Void, InterruptedException>call(
@@ -78,6 +98,7 @@ public final class ClientConnections implements ServerConnectionSelector {
                     client.linger(LINGER);
                 }
                 reader.interrupt();
+                open.remove(client);
             }
         }
 

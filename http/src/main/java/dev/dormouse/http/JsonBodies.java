@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import io.helidon.http.DirectHandler;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.http.Headers;
 import io.helidon.http.RequestException;
 import io.helidon.webserver.CloseConnectionException;
@@ -56,6 +57,7 @@ public final class JsonBodies {
                     .type(DirectHandler.EventType.BAD_REQUEST)
                     .message("the body's chunks are malformed: " + e.getMessage())
                     .setKeepAlive(false)
+                    .header(HeaderValues.CONNECTION_CLOSE) // keep-alive is not told to the client
                     .cause(e)
                     .build();
         }

@@ -2,9 +2,9 @@ package dev.dormouse.router;
 
 import dev.dormouse.http.ClientConnection;
 import dev.dormouse.http.JsonBodies;
+import dev.dormouse.http.RequestLog;
 import dev.dormouse.http.RequestPlaces;
 import dev.dormouse.http.TimeLimits;
-import dev.dormouse.http.TraceContext;
 import dev.dormouse.router.routing.ApiError;
 import dev.dormouse.router.routing.CompletionRequest;
 import dev.dormouse.router.routing.EnginePool;
@@ -12,13 +12,13 @@ import dev.dormouse.router.routing.Outcome;
 import dev.dormouse.router.routing.Routing;
 import io.helidon.http.HeaderName;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
 import io.helidon.http.RequestException;
 import io.helidon.webserver.CloseConnectionException;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.io.IOException;
 import java.lang.System.Logger;
-import java.lang.System.Logger.Level;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -72,18 +72,21 @@ final class EngineRequests {
         Outcome outcome = Outcome.FAILED;
         try {
             outcome = admit(endpoint, request, response);
-        } catch (AbruptEnd e) {
-            outcome = e.outcome();
-            throw e;
-        } catch (CloseConnectionException e) {
-            outcome = Outcome.CANCELLED;
-            throw e;
-        } catch (RequestException e) {
-            outcome = Outcome.REJECTED;
+        } catch (RuntimeException e) {
+            outcome = outcome(e);
             throw e;
         } finally {
             metrics.requestEnded(endpoint, outcome);
         }
+    }
+
+    private static Outcome outcome(RuntimeException failure) {
+        return switch (failure) {
+            case AbruptEnd end -> end.outcome();
+            case CloseConnectionException _ -> Outcome.CANCELLED;
+            case RequestException _ -> Outcome.REJECTED;
+            default -> Outcome.FAILED;
+        };
     }
 
     /**
@@ -103,6 +106,8 @@ final class EngineRequests {
 
     private Outcome admit(Endpoint endpoint, ServerRequest request, ServerResponse response) {
         if (places.isClosed()) {
+            // Nothing shall be on its way here when the connection ends with the process.
+            response.header(HeaderValues.CONNECTION_CLOSE);
             ErrorAnswer.send(
                     new ApiError(
                             503, "router_unavailable", "the router shuts down", null, null, "1"),
@@ -138,19 +143,10 @@ final class EngineRequests {
                             ClientConnection.CURRENT.get(),
                             headers,
                             response);
-            Outcome outcome =
-                    switch (endpoint) {
-                        case COMPLETIONS, CHAT_COMPLETIONS -> complete(request, exchange);
-                        case MODELS -> driver.serve(Routing.ofQuestion(decode), exchange);
-                    };
-            LOGGER.log(
-                    Level.INFO,
-                    "request ended: request={0} path={1} outcome={2} trace={3}",
-                    id,
-                    endpoint.path(),
-                    outcome.label(),
-                    TraceContext.traceId(request.headers()).orElse("-"));
-            return outcome;
+            return switch (endpoint) {
+                case COMPLETIONS, CHAT_COMPLETIONS -> log(id, request, exchange);
+                case MODELS -> driver.serve(Routing.ofQuestion(decode), exchange);
+            };
         } finally {
             places.leave();
         }
@@ -168,6 +164,26 @@ final class EngineRequests {
                                         StandardCharsets.UTF_8)
                                 .replace("+", "%20")
                                 .replace("..", "%2E%2E");
+    }
+
+    private Outcome log(String id, ServerRequest request, Exchange exchange) {
+        RequestLog log =
+                RequestLog.begin(
+                        LOGGER,
+                        exchange.endpoint().path(),
+                        id,
+                        request.headers(),
+                        System::nanoTime);
+        Outcome outcome = Outcome.FAILED;
+        try {
+            outcome = complete(request, exchange);
+        } catch (RuntimeException e) {
+            outcome = outcome(e);
+            throw e;
+        } finally {
+            log.ended(outcome.label());
+        }
+        return outcome;
     }
 
     private Outcome complete(ServerRequest request, Exchange exchange) {

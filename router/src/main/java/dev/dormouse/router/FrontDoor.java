@@ -38,7 +38,7 @@ final class FrontDoor implements Handler {
 
     @Override
     public void handle(ServerRequest request, ServerResponse response) {
-        ClientConnection.CURRENT.get().endIfAsked(request, response);
+        ClientConnection.CURRENT.get().requestBegins(request, response);
         try {
             dispatch(request, response);
         } catch (RequestException | HttpException | CloseConnectionException e) {

@@ -1,13 +1,11 @@
 package dev.dormouse.router;
 
-import dev.dormouse.http.ClientConnections;
-import dev.dormouse.http.Refusals;
+import dev.dormouse.http.HttpListener;
 import dev.dormouse.http.TimeLimits;
 import dev.dormouse.router.routing.Engine;
 import dev.dormouse.router.routing.EnginePool;
 import dev.dormouse.router.routing.Role;
 import io.helidon.http.Method;
-import io.helidon.webserver.WebServer;
 import io.helidon.webserver.http.HttpRouting;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
@@ -32,15 +30,12 @@ import org.jspecify.annotations.Nullable;
 public final class Router implements AutoCloseable {
     private static final Logger LOGGER = System.getLogger("dormouse.router");
 
-    /** A bound on sockets held; more clients wait in the listener's backlog. */
-    private static final int MAX_CONNECTIONS = 8192;
-
-    private final WebServer server;
+    private final HttpListener listener;
     private final EngineRequests requests;
     private final Deque<AutoCloseable> owned;
 
-    private Router(WebServer server, EngineRequests requests, Deque<AutoCloseable> owned) {
-        this.server = server;
+    private Router(HttpListener listener, EngineRequests requests, Deque<AutoCloseable> owned) {
+        this.listener = listener;
         this.requests = requests;
         this.owned = owned;
     }
@@ -70,7 +65,9 @@ public final class Router implements AutoCloseable {
             throw e instanceof RouterException
                     ? e
                     : new RouterException(
-                            "router cannot start on " + config.host() + ":" + config.port(), e);
+                            "router on %s:%d: %s"
+                                    .formatted(config.host(), config.port(), e.getMessage()),
+                            e);
         }
     }
 
@@ -86,7 +83,7 @@ public final class Router implements AutoCloseable {
 
     /** The port it listens on. */
     public int port() {
-        return server.port();
+        return listener.port();
     }
 
     /** Stops; requests in flight are broken off. Idempotent. */
@@ -143,37 +140,18 @@ public final class Router implements AutoCloseable {
                         routes(
                                 requests,
                                 new StatusPages(prefill, decode, metrics, requests::isEnding)));
-        WebServer server = listener(config, limits, frontDoor);
-        owned.push(server::stop);
-        server.start();
-        if (!server.isRunning()) { // Helidon logs the cause and says nothing else
-            throw new RouterException(
-                    "router cannot listen on "
-                            + config.host()
-                            + ":"
-                            + config.port()
-                            + ": the port is in use or the host is not this machine's;"
-                            + " choose another host or port");
-        }
+        HttpListener listener =
+                own(
+                        owned,
+                        HttpListener.start(
+                                new HttpListener.Address(
+                                        config.host(), config.port(), "--host or --port"),
+                                config.maxBodyBytes(),
+                                limits,
+                                config.clientTimeout(),
+                                HttpRouting.builder().any(frontDoor)));
         health.start(engines);
-        return new Router(server, requests, owned);
-    }
-
-    private static WebServer listener(RouterConfig config, TimeLimits limits, FrontDoor door) {
-        return WebServer.builder()
-                .host(config.host())
-                .port(config.port())
-                .shutdownHook(false)
-                .protocolsDiscoverServices(false)
-                .addConnectionSelector(new ClientConnections(limits, config.clientTimeout()))
-                // Without it a small piece waits for the client's delayed acknowledgement.
-                .connectionOptions(options -> options.tcpNoDelay(true))
-                .writeBufferSize(0)
-                .maxPayloadSize(config.maxBodyBytes())
-                .maxTcpConnections(MAX_CONNECTIONS)
-                .directHandlers(Refusals.handlers())
-                .routing(HttpRouting.builder().any(door))
-                .build();
+        return new Router(listener, requests, owned);
     }
 
     private static Map<String, FrontDoor.Route> routes(EngineRequests requests, StatusPages pages) {

@@ -6,6 +6,8 @@ import dev.dormouse.router.routing.Engine;
 import dev.dormouse.router.routing.Outcome;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.net.http.HttpClient;
@@ -26,6 +28,8 @@ import org.jspecify.annotations.Nullable;
  * {@link #close}, which drops the connection if the answer was not read to its end.
  */
 final class UpstreamCall implements AutoCloseable {
+    private static final Logger LOGGER = System.getLogger("dormouse.router");
+
     private final Engine engine;
     private final TimeLimits limits;
     private final Duration timeout;
@@ -34,6 +38,8 @@ final class UpstreamCall implements AutoCloseable {
     private final ClientConnection client;
     private final CompletableFuture<HttpResponse<InputStream>> answer;
     private final AtomicReference<@Nullable Outcome> aborted = new AtomicReference<>();
+    private final Object head = new Object();
+    private boolean headArrived; // under head
     private volatile @Nullable InputStream body;
     private boolean settled;
 
@@ -56,7 +62,15 @@ final class UpstreamCall implements AutoCloseable {
         this.metrics = metrics;
         this.client = client;
         this.start = metrics.legStarted(engine.role(), endpoint);
-        this.answer = http.sendAsync(request, HttpResponse.BodyHandlers.ofInputStream());
+        this.answer =
+                http.sendAsync(
+                        request,
+                        _ -> {
+                            synchronized (head) {
+                                headArrived = true;
+                            }
+                            return HttpResponse.BodySubscribers.ofInputStream();
+                        });
         client.whenGone(() -> abort(Outcome.CANCELLED));
     }
 
@@ -86,7 +100,7 @@ final class UpstreamCall implements AutoCloseable {
             throw fail(abortReason());
         } catch (ExecutionException e) {
             Outcome reason = aborted.get();
-            throw fail(reason == null ? outcomeOf(e.getCause()) : reason);
+            throw reason == null ? fail(outcomeOf(e.getCause()), e.getCause()) : fail(reason);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw fail(Outcome.CANCELLED);
@@ -128,7 +142,7 @@ final class UpstreamCall implements AutoCloseable {
             result = reading.from(stream);
         } catch (IOException e) {
             Outcome reason = aborted.get();
-            throw fail(reason == null ? Outcome.BROKEN : reason);
+            throw reason == null ? fail(Outcome.BROKEN, e) : fail(reason);
         }
         // A stream closed by abort must not pass as one that ended.
         Outcome reason = aborted.get();
@@ -141,8 +155,7 @@ final class UpstreamCall implements AutoCloseable {
     /** Breaks the exchange off; the thread that uses it fails with {@code reason}. */
     void abort(Outcome reason) {
         if (aborted.compareAndSet(null, reason)) {
-            answer.cancel(true);
-            closeBody();
+            drop();
         }
     }
 
@@ -153,8 +166,7 @@ final class UpstreamCall implements AutoCloseable {
         }
         settled = true;
         client.forgetWhenGone();
-        answer.cancel(true);
-        closeBody();
+        drop();
         metrics.legEnded(engine, outcome, start);
     }
 
@@ -177,19 +189,40 @@ final class UpstreamCall implements AutoCloseable {
         return new UpstreamFailure(outcome, detail);
     }
 
+    /** As above; the log says why, unless health checks do. */
+    private UpstreamFailure fail(Outcome outcome, @Nullable Throwable cause) {
+        if (outcome == Outcome.BROKEN) {
+            LOGGER.log(
+                    Level.WARNING, "connection lost: engine={0} cause={1}", engine.name(), cause);
+        }
+        return fail(outcome);
+    }
+
     private Outcome abortReason() {
         Outcome reason = aborted.get();
         return reason == null ? Outcome.CANCELLED : reason;
     }
 
-    private void closeBody() {
-        InputStream stream = body;
-        if (stream != null) {
-            try {
-                stream.close();
-            } catch (IOException e) {
-                // The connection is dropped in any case, and nobody reads this stream again.
+    /**
+     * Drops what is still to come. Cancelling closes the connection, also if it has brought the
+     * whole answer meanwhile and carries another client's request by now; so that is done only as
+     * long as no head has arrived.
+     */
+    private void drop() {
+        synchronized (head) {
+            if (!headArrived) {
+                answer.cancel(true);
+                return;
             }
+        }
+        var _ = answer.thenAccept(response -> close(response.body()));
+    }
+
+    private static void close(InputStream body) {
+        try {
+            body.close();
+        } catch (IOException e) {
+            // The connection is dropped in any case, and nobody reads this stream again.
         }
     }
 

@@ -32,6 +32,7 @@ final class RouterEndTest {
             assertThat(late.statusCode()).isEqualTo(503);
             assertThat(late.body()).contains("shuts down");
             assertThat(late.headers().firstValue("Retry-After")).isPresent();
+            assertThat(late.headers().firstValue("Connection")).contains("close");
             assertThat(cluster.request("GET", "/health").statusCode()).isEqualTo(503);
             assertThat(cluster.request("GET", "/health/live").statusCode()).isEqualTo(200);
 

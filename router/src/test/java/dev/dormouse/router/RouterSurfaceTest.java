@@ -198,7 +198,9 @@ class RouterSurfaceTest {
 
             assertThat(client.readToEnd())
                     .startsWith("HTTP/1.1 400 ")
-                    .contains("the body's chunks are malformed");
+                    .contains("the body's chunks are malformed")
+                    .containsIgnoringCase("\r\nConnection: close\r\n")
+                    .endsWith("}}");
             h.awaitMetric(1, "dormouse_router_requests_total", "outcome=\"rejected\"");
             assertThat(h.prefill.requests()).isEmpty();
         }

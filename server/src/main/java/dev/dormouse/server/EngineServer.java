@@ -3,10 +3,14 @@ package dev.dormouse.server;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.engine.Engine;
+import dev.dormouse.http.HttpListener;
 import dev.dormouse.http.JsonBodies;
+import dev.dormouse.http.RequestLog;
 import dev.dormouse.http.RequestPlaces;
 import dev.dormouse.http.TimeLimits;
 import io.helidon.http.HeaderNames;
+import io.helidon.http.HeaderValues;
+import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
 import java.time.Duration;
@@ -25,6 +29,14 @@ import org.jspecify.annotations.Nullable;
  * <p>Each request has a virtual thread of its own, which talks to the engine by messages only.
  */
 public final class EngineServer implements AutoCloseable {
+    private static final System.Logger LOGGER = System.getLogger("dormouse.server");
+
+    /**
+     * For the next request on a connection too, so well above the time that clients keep idle
+     * connections, the JDK's 30 s: one that is closed under a request would lose it.
+     */
+    private static final Duration CLIENT_TIMEOUT = Duration.ofMinutes(5);
+
     /**
      * Bodies that are made into prompts at a time, since a list of tokens in JSON takes many times
      * the memory of its text; others wait for the few milliseconds that this takes.
@@ -47,8 +59,8 @@ public final class EngineServer implements AutoCloseable {
     private final InstantSource clock;
     private final LongSupplier nanoClock;
     private final TimeLimits limits = new TimeLimits();
-    private final Listener publicListener;
-    private final Listener adminListener;
+    private final HttpListener publicListener;
+    private final HttpListener adminListener;
 
     private EngineServer(
             ServerConfig config,
@@ -61,7 +73,7 @@ public final class EngineServer implements AutoCloseable {
         this.nanoClock = nanoClock;
         this.metrics = new ServerMetrics(engine, nanoClock);
         this.runner = new JobRunner(engine, metrics, clock);
-        this.reader = new JobReader(engine.info(), config.legs(), text.tokenizer());
+        this.reader = new JobReader(engine.info(), config, text.tokenizer());
         this.version = config.version();
         this.tokenizing = new Tokenizing(engine.info(), reader, text.tokenizer());
         this.places = new RequestPlaces(config.maxRequestsInFlight());
@@ -70,26 +82,27 @@ public final class EngineServer implements AutoCloseable {
         AdminConfig admin = config.admin();
         try {
             this.adminListener =
-                    Listener.start(
-                            admin.host(),
-                            admin.port(),
-                            "--admin-host or --admin-port",
-                            config.maxBodyBytes(),
-                            limits,
-                            new ApiKeys(admin.token() == null ? List.of() : List.of(admin.token())),
-                            "/",
-                            paths -> adminPaths(paths, control, status));
+                    listen(
+                            new HttpListener.Address(
+                                    admin.host(), admin.port(), "--admin-host or --admin-port"),
+                            config,
+                            ListenerRouting.of(
+                                    new ApiKeys(
+                                            admin.token() == null
+                                                    ? List.of()
+                                                    : List.of(admin.token())),
+                                    "/",
+                                    paths -> adminPaths(paths, control, status)));
             try {
                 this.publicListener =
-                        Listener.start(
-                                config.host(),
-                                config.port(),
-                                "--host or --port",
-                                config.maxBodyBytes(),
-                                limits,
-                                new ApiKeys(config.apiKeys()),
-                                "/v1/",
-                                paths -> publicPaths(paths, admin, control, status, text));
+                        listen(
+                                new HttpListener.Address(
+                                        config.host(), config.port(), "--host or --port"),
+                                config,
+                                ListenerRouting.of(
+                                        new ApiKeys(config.apiKeys()),
+                                        "/v1/",
+                                        paths -> publicPaths(paths, admin, control, status, text)));
             } catch (RuntimeException e) {
                 adminListener.close();
                 throw e;
@@ -98,6 +111,11 @@ public final class EngineServer implements AutoCloseable {
             closeParts();
             throw e;
         }
+    }
+
+    private HttpListener listen(
+            HttpListener.Address address, ServerConfig config, HttpRouting.Builder routing) {
+        return HttpListener.start(address, config.maxBodyBytes(), limits, CLIENT_TIMEOUT, routing);
     }
 
     /**
@@ -206,6 +224,8 @@ public final class EngineServer implements AutoCloseable {
     private void admit(JobSource source, ServerRequest request, ServerResponse response)
             throws InterruptedException {
         if (places.isClosed()) {
+            // Nothing shall be on its way here when the connection ends with the process.
+            response.header(HeaderValues.CONNECTION_CLOSE);
             throw ApiException.of(
                     503, "engine_unavailable", "the engine shuts down; ask another one");
         }
@@ -230,7 +250,9 @@ public final class EngineServer implements AutoCloseable {
             throws InterruptedException {
         String requestId = requestId(request);
         response.header(X_REQUEST_ID, requestId);
-        RequestLog log = RequestLog.begin(request, requestId, nanoClock);
+        RequestLog log =
+                RequestLog.begin(
+                        LOGGER, request.path().path(), requestId, request.headers(), nanoClock);
         try {
             log.ended(runner.run(read(source, JsonBodies.bytes(request), requestId), response));
         } catch (ApiException e) {
@@ -245,6 +267,7 @@ public final class EngineServer implements AutoCloseable {
         try {
             RequestBody body = RequestBody.parse(bytes);
             try {
+                body.requireUnicode();
                 return source.job(body, requestId);
             } catch (ApiException e) {
                 if (body.node("kv_transfer_params") instanceof ObjectNode json) {

@@ -25,11 +25,13 @@ final class JobReader {
 
     private final EngineInfo info;
     private final ServedLegs legs;
+    private final boolean takesPriorities;
     private final SamplingFields samplingFields;
 
-    JobReader(EngineInfo info, ServedLegs legs, Tokenizer tokenizer) {
+    JobReader(EngineInfo info, ServerConfig config, Tokenizer tokenizer) {
         this.info = info;
-        this.legs = legs;
+        this.legs = config.legs();
+        this.takesPriorities = config.takesPriorities();
         this.samplingFields = new SamplingFields(tokenizer, info.model().vocabularySize());
     }
 
@@ -72,6 +74,7 @@ final class JobReader {
         boolean stream = body.flag("stream", false);
         int choices = choices(body, draft.prompts().size());
         @Nullable KvTransferParams params = transferParams(body, choices, draft.prompts().size());
+        int priority = priority(body);
         @Nullable Integer echoedTop = draft.echoes() ? draft.logprobs() : null;
         @Nullable Integer top = promptLogprobs(body, stream);
         String id = draft.prefix() + requestId;
@@ -93,7 +96,8 @@ final class JobReader {
                                 draft.numbered() ? id + "-" + requests.size() : id,
                                 tokens,
                                 withSeed(sampling, i),
-                                i == 0 ? params : null));
+                                i == 0 ? params : null,
+                                priority));
             }
         }
         return new Job(
@@ -115,6 +119,19 @@ final class JobReader {
             return one == null ? other : one;
         }
         return Math.max(one, other);
+    }
+
+    /** The message has vLLM's words, since clients go by them. */
+    private int priority(RequestBody body) {
+        int priority = body.integer("priority", 0);
+        if (priority != 0 && !takesPriorities) {
+            throw ApiException.badRequest(
+                    "priority",
+                    "priority is "
+                            + priority
+                            + ", but must be 0: Priority scheduling is not enabled; start with --scheduling-policy priority");
+        }
+        return priority;
     }
 
     /** As in vLLM, a stream has no place for them. */

@@ -61,6 +61,36 @@ final class RequestBody {
         return node == null || node.isNull() ? null : node;
     }
 
+    /**
+     * Refuses texts that are none: half of a surrogate pair, which JSON can say, stands for no
+     * character, and would reach the model as another one.
+     */
+    void requireUnicode() {
+        json.properties()
+                .forEach(
+                        field -> {
+                            if (!isUnicode(field.getValue())) {
+                                throw ApiException.badRequest(
+                                        field.getKey(),
+                                        field.getKey()
+                                                + " has half of a surrogate pair, which is no"
+                                                + " character; send both halves or neither");
+                            }
+                        });
+    }
+
+    private static boolean isUnicode(JsonNode node) {
+        if (node.isTextual()) {
+            return isUnicode(node.textValue());
+        }
+        return node.valueStream().allMatch(RequestBody::isUnicode);
+    }
+
+    private static boolean isUnicode(String text) {
+        return text.codePoints()
+                .noneMatch(c -> c >= Character.MIN_SURROGATE && c <= Character.MAX_SURROGATE);
+    }
+
     /** Refuses these fields, unless they say what leaving them out says: false or nothing. */
     void refuse(List<String> fields) {
         for (String field : fields) {

@@ -11,6 +11,7 @@ import java.util.List;
  * @param maxRequestsInFlight completions that are read or served at a time; more are refused with
  *     503
  * @param legs a request for another leg is refused
+ * @param takesPriorities whether a request may have another priority than 0
  * @param admin where sleep and the like are taken
  * @param apiKeys keys one of which {@code /v1/} asks for; none lets everybody in
  * @param version what {@code /version} tells
@@ -21,6 +22,7 @@ public record ServerConfig(
         long maxBodyBytes,
         int maxRequestsInFlight,
         ServedLegs legs,
+        boolean takesPriorities,
         AdminConfig admin,
         List<String> apiKeys,
         String version) {

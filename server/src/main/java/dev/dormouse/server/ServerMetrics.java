@@ -1,5 +1,6 @@
 package dev.dormouse.server;
 
+import dev.dormouse.connector.RouteStatistics;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineStatistics;
@@ -9,6 +10,7 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.prometheusmetrics.PrometheusConfig;
 import io.micrometer.prometheusmetrics.PrometheusMeterRegistry;
+import java.util.List;
 import java.util.function.LongSupplier;
 import java.util.function.ToDoubleFunction;
 
@@ -17,6 +19,8 @@ import java.util.function.ToDoubleFunction;
  * {@code dormouse:} otherwise. Every series exists from the start. Thread-safe.
  */
 final class ServerMetrics implements AutoCloseable {
+    private static final List<String> TRANSPORTS = List.of("local", "nixl");
+
     private static final double[] SHORT_SECONDS = {
         .001, .005, .01, .025, .05, .075, .1, .2, .3, .5, .75, 1, 2.5, 5, 10, 30, 60
     };
@@ -53,6 +57,7 @@ final class ServerMetrics implements AutoCloseable {
                         "From request to each choice's last token.",
                         SHORT_SECONDS);
         registerTransferCounters();
+        TRANSPORTS.forEach(this::registerRoute);
         registerEngineFigures();
         registry.getPrometheusRegistry().register(new EngineHistograms(() -> latest, tags));
         control = new ControlMetrics(registry, tags, engine);
@@ -156,6 +161,10 @@ final class ServerMetrics implements AutoCloseable {
                 "Held requests that were taken back unread, before a sleep or for their room.",
                 TransferStatistics::revokedRequests);
         transferCounter(
+                "dormouse:kv_revoked_mappings",
+                "Mappings of the KV cache that engines of this host were asked to give up.",
+                TransferStatistics::revokedMappings);
+        transferCounter(
                 "dormouse:nixl_registrations",
                 "Times that the KV cache was registered.",
                 TransferStatistics::registrations);
@@ -163,6 +172,30 @@ final class ServerMetrics implements AutoCloseable {
                 "dormouse:nixl_malformed_notifications",
                 "Notifications that were dropped because they could not be understood or were too long.",
                 TransferStatistics::malformedNotifications);
+    }
+
+    /** What takes which way to other engines; vLLM has one only, and no name for it. */
+    private void registerRoute(String transport) {
+        Tags labels = tags.and("transport", transport);
+        counter(
+                "dormouse:kv_transfers",
+                "Successful reads and writes, by the transport that they took.",
+                labels,
+                statistics -> route(statistics, transport).transfers());
+        counter(
+                "dormouse:kv_transfer_bytes",
+                "Bytes of successful reads and writes, by the transport that they took.",
+                labels,
+                statistics -> route(statistics, transport).bytes());
+        gauge(
+                "dormouse:kv_peers",
+                "Ranks of other engines that are loaded, by the transport that reaches them.",
+                labels,
+                statistics -> route(statistics, transport).peers());
+    }
+
+    private static RouteStatistics route(EngineStatistics statistics, String transport) {
+        return statistics.transfers().routes().getOrDefault(transport, RouteStatistics.NONE);
     }
 
     private void registerEngineFigures() {
@@ -226,16 +259,32 @@ final class ServerMetrics implements AutoCloseable {
 
     private void counter(
             String name, String description, ToDoubleFunction<EngineStatistics> value) {
+        counter(name, description, tags, value);
+    }
+
+    private void counter(
+            String name,
+            String description,
+            Tags labels,
+            ToDoubleFunction<EngineStatistics> value) {
         FunctionCounter.builder(name, this, metrics -> value.applyAsDouble(metrics.latest))
                 .description(description)
-                .tags(tags)
+                .tags(labels)
                 .register(registry);
     }
 
     private void gauge(String name, String description, ToDoubleFunction<EngineStatistics> value) {
+        gauge(name, description, tags, value);
+    }
+
+    private void gauge(
+            String name,
+            String description,
+            Tags labels,
+            ToDoubleFunction<EngineStatistics> value) {
         Gauge.builder(name, this, metrics -> value.applyAsDouble(metrics.latest))
                 .description(description)
-                .tags(tags)
+                .tags(labels)
                 .register(registry);
     }
 

@@ -20,6 +20,7 @@ final class Tokenizing {
 
     ObjectNode tokenize(byte[] bytes) {
         RequestBody body = RequestBody.parse(bytes);
+        body.requireUnicode();
         String text = body.text("prompt");
         if (text == null) {
             throw ApiException.badRequest("prompt", "prompt is missing");

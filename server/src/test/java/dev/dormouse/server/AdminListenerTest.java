@@ -34,7 +34,15 @@ class AdminListenerTest extends ServerFixture {
         other =
                 EngineServer.start(
                         new ServerConfig(
-                                "127.0.0.1", 0, 10_000, 10, ServedLegs.BOTH, admin, List.of(), "1"),
+                                "127.0.0.1",
+                                0,
+                                10_000,
+                                10,
+                                ServedLegs.BOTH,
+                                false,
+                                admin,
+                                List.of(),
+                                "1"),
                         engine,
                         text,
                         Instant::now,

@@ -24,8 +24,30 @@ class BrokenBodyTest extends ServerFixture {
     @ValueSource(strings = {"ZZ\r\n{}\r\n", "FFFFFFFFFFFFFFFF\r\n{}\r\n", "-5\r\n{}\r\n"})
     void chunksThatAreNoneAreABadRequest(String chunk) throws Exception {
         String answer = exchange(POST + "Transfer-Encoding: chunked\r\n\r\n" + chunk, false);
-        assertThat(answer).startsWith("HTTP/1.1 400 ").contains("the body's chunks are malformed");
+        assertThat(answer)
+                .startsWith("HTTP/1.1 400 ")
+                .contains("the body's chunks are malformed")
+                .containsIgnoringCase("\r\nConnection: close\r\n")
+                .doesNotContainIgnoringCase("keep-alive")
+                .endsWith("}}");
         assertThat(engine.requests).isEmpty();
+    }
+
+    /** Whatever follows may be what the sender means by its body. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Transfer-Encoding: chunked\r\n\r\nZZ\r\n",
+                "Content-Length: 99999999\r\n\r\n",
+                "Connection: close\r\nContent-Length: 2\r\n\r\n{}"
+            })
+    void nothingIsTakenForARequestAfterTheLastOne(String last) throws Exception {
+        String good = "{\"prompt\":\"x\"}";
+        String next = POST + "Content-Length: " + good.length() + "\r\n\r\n" + good;
+
+        assertThat(exchange(POST + last + next, false)).containsOnlyOnce("HTTP/1.1 ");
+        assertThat(exchange(next + POST + last + next, false).split("HTTP/1.1 ", -1)).hasSize(3);
+        assertThat(engine.requests).hasSize(1);
     }
 
     @Test

@@ -379,6 +379,7 @@ class EngineServerTest extends ServerFixture {
                         1000,
                         1,
                         ServedLegs.BOTH,
+                        false,
                         ADMIN,
                         List.of(),
                         "1");

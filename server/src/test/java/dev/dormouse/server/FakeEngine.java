@@ -1,6 +1,7 @@
 package dev.dormouse.server;
 
 import dev.dormouse.connector.KvTransferParams;
+import dev.dormouse.connector.RouteStatistics;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
@@ -154,7 +155,21 @@ final class FakeEngine implements Engine {
                     transitionSeconds(0));
         }
         TransferStatistics transfers =
-                new TransferStatistics(List.of(), 1, 10, 200, 3_000, 4, 9, 5, 60, 11, 7, 8);
+                new TransferStatistics(
+                        List.of(),
+                        1,
+                        10,
+                        200,
+                        3_000,
+                        4,
+                        9,
+                        5,
+                        60,
+                        11,
+                        7,
+                        8,
+                        13,
+                        Map.of("local", new RouteStatistics(14, 15, 2)));
         return new EngineStatistics(
                 1,
                 2,

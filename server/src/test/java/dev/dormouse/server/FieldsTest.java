@@ -7,6 +7,7 @@ import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.Finished;
 import dev.dormouse.engine.GenerationEvent.Tokens;
 import dev.dormouse.engine.GenerationEvent.Usage;
+import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.engine.SamplingParameters;
 import dev.dormouse.engine.StopReason;
 import java.net.http.HttpResponse;
@@ -78,7 +79,7 @@ class FieldsTest extends ServerFixture {
                             "\"user\":\"u\",\"metadata\":{},\"store\":true",
                             p -> p.stop(),
                             List.of()),
-                    new Field("\"priority\":3,\"service_tier\":\"auto\"", p -> p.topK(), 0));
+                    new Field("\"priority\":0,\"service_tier\":\"auto\"", p -> p.topK(), 0));
 
     @ParameterizedTest
     @FieldSource("SAMPLING")
@@ -91,6 +92,19 @@ class FieldsTest extends ServerFixture {
                         request ->
                                 assertThat(field.of().apply(request.sampling()))
                                         .isEqualTo(field.expected()));
+    }
+
+    @Test
+    void prioritiesReachAnEngineThatServesByThem() {
+        takesPriorities = true;
+        server.close();
+        server = serve(10, ServedLegs.BOTH);
+        post(200, "/v1/completions", "{\"prompt\":\"x\",\"priority\":-3,\"n\":2}");
+        post(200, "/v1/chat/completions", chat("\"x\"", "\"priority\":7"));
+        post(200, "/v1/completions", "{\"prompt\":\"x\"}");
+        assertThat(engine.requests)
+                .extracting(GenerationRequest::priority)
+                .containsExactlyInAnyOrder(-3, -3, 7, 0);
     }
 
     private static String chat(String content, String more) {

@@ -2,6 +2,7 @@ package dev.dormouse.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.http.RequestLog;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
@@ -10,7 +11,14 @@ class RequestLogTest {
     @Test
     void aLineTellsRequestOutcomeTimeAndTrace() {
         AtomicLong nanos = new AtomicLong(5_000_000_000L);
-        RequestLog log = new RequestLog("/v1/completions", "mine", "4bf9", nanos.get(), nanos::get);
+        RequestLog log =
+                new RequestLog(
+                        System.getLogger("dormouse.server"),
+                        "/v1/completions",
+                        "mine",
+                        "4bf9",
+                        nanos.get(),
+                        nanos::get);
         nanos.addAndGet(1_250_000_000L);
         assertThat(log.line("length"))
                 .isEqualTo(

@@ -22,6 +22,7 @@ class ServerEndTest extends ServerFixture {
         assertThat(refused.statusCode()).isEqualTo(503);
         assertThat(refused.body()).contains("shuts down");
         assertThat(refused.headers().firstValue("Retry-After")).isPresent();
+        assertThat(refused.headers().firstValue("Connection")).contains("close");
         assertThat(engine.requests).isEmpty();
         assertThat(server.awaitAnswers(Duration.ofSeconds(10))).isTrue();
     }

@@ -49,6 +49,9 @@ abstract class ServerFixture {
     final FakeEngine engine = new FakeEngine();
     EngineServer server;
 
+    /** Of the servers that are started from then on. */
+    boolean takesPriorities;
+
     @BeforeAll
     static void readTokenizer() {
         try (GgufFile file = GgufFile.open(Natives.model())) {
@@ -76,6 +79,7 @@ abstract class ServerFixture {
                         10_000,
                         maxRequestsInFlight,
                         legs,
+                        takesPriorities,
                         ADMIN,
                         List.of(apiKeys),
                         "1.2.3"),

@@ -42,6 +42,11 @@ class ServerMetricsTest extends ServerFixture {
                 .contains("dormouse:kv_expired_leases_total" + labels + "60.0")
                 .contains("dormouse:kv_revoked_requests_total" + labels + "11.0")
                 .contains("dormouse:nixl_malformed_notifications_total" + labels + "8.0")
+                .contains("dormouse:kv_revoked_mappings_total" + labels + "13.0")
+                .contains("dormouse:kv_transfers_total" + byTransport("local") + "14.0")
+                .contains("dormouse:kv_transfer_bytes_total" + byTransport("local") + "15.0")
+                .contains("dormouse:kv_peers" + byTransport("local") + "2.0")
+                .contains("dormouse:kv_peers" + byTransport("nixl") + "0.0")
                 .contains("dormouse:num_requests_waiting_for_remote_kv" + labels + "3.0")
                 .contains("dormouse:num_requests_held_for_remote" + labels + "4.0")
                 .contains("dormouse:kv_blocks_held_for_remote" + labels + "6.0")
@@ -56,6 +61,10 @@ class ServerMetricsTest extends ServerFixture {
                         "vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"sleep\"} 1")
                 .contains(
                         "vllm:sleep_mode_operation_duration_seconds_count{engine=\"0\",model_name=\"fake-model\",operation=\"wake\"} 0");
+    }
+
+    private static String byTransport(String name) {
+        return "{engine=\"0\",model_name=\"fake-model\",transport=\"" + name + "\"} ";
     }
 
     @Test

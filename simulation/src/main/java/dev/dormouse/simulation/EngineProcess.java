@@ -51,6 +51,7 @@ final class EngineProcess {
         for (int rank = 0; rank < spec.ranks(); rank++) {
             ModelMemory pages = new ModelMemory(PagedMemory.PAGE_BYTES);
             ModelTransport transport = world.fabric().open(label + "-rank-" + rank, pages);
+            transport.faults().setRevocationDelay(Faults.REVOCATION);
             transports.add(transport);
             world.tampering().opened(transport);
             pagesOfRanks.add(pages);

@@ -16,7 +16,10 @@ final class Faults {
     /** Of a message, and of a transfer. */
     static final Duration LONGEST_DELAY = Duration.ofSeconds(25);
 
-    private static final int KINDS = 21;
+    /** Until a mapping is given up, if nothing goes wrong. */
+    static final Duration REVOCATION = Duration.ofMillis(3);
+
+    private static final int KINDS = 23;
     private static final int TRANSFER_FAULTS = 4;
 
     private final World world;
@@ -68,6 +71,7 @@ final class Faults {
                         yield "peers are disconnected";
                     }
                     case 10, 11, 12, 13, 14 -> messages(transport.faults());
+                    case 15, 16 -> revocation(transport.faults());
                     default -> refusal(transport.faults());
                 };
         world.log().add("fault at " + process + " rank " + rank + ": " + what);
@@ -96,6 +100,13 @@ final class Faults {
                 yield "transfers are slow";
             }
         };
+    }
+
+    private String revocation(ModelFaults faults) {
+        boolean hangs = random.nextInt(3) == 0;
+        faults.setHangs(hangs);
+        faults.setRevocationDelay(delay());
+        return hangs ? "mappings are kept" : "mappings are given up at another pace";
     }
 
     private String refusal(ModelFaults faults) {
@@ -203,6 +214,8 @@ final class Faults {
         faults.setNewestFirst(false);
         faults.setMessageDelay(Duration.ZERO);
         faults.setReadDelay(Duration.ZERO);
+        faults.setHangs(false);
+        faults.setRevocationDelay(REVOCATION);
         transport.failStuckReads();
     }
 

@@ -8,9 +8,6 @@ import dev.dormouse.testkit.ModelCounts;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
-import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,15 +15,12 @@ import org.jspecify.annotations.Nullable;
  * everything works.
  */
 final class History {
-    /** After it whatever has been begun must have ended: the longest drain and every lease. */
-    private static final Duration PATIENCE = Duration.ofMinutes(30);
-
-    private static final Duration LONGEST_JUMP = Duration.ofMillis(500);
     private static final int MAX_OPEN = 12;
 
     private final Setting setting;
     private final World world;
     private final SplittableRandom random;
+    private final Calm calm;
     private final Operator operator;
     private final Faults faults;
     private final Prompts prompts;
@@ -37,6 +31,7 @@ final class History {
         this.setting = setting;
         this.world = world;
         this.random = random;
+        this.calm = new Calm(world);
         this.operator = new Operator(world, random.split());
         this.faults = new Faults(world, random.split());
         this.prompts = new Prompts(setting.kvHeads(), random.split());
@@ -63,9 +58,9 @@ final class History {
         world.router().onAnswer(conversations::add);
         world.disturbance(() -> {});
         faults.heal();
-        settle("everybody is answered and awake", this::isQuiet);
+        calm.settle("everybody is answered and awake", this::isQuiet);
         long lastArrivalNanos = world.clock().nanoTime() + Faults.LONGEST_DELAY.toNanos();
-        settle(
+        calm.settle(
                 "every late message has arrived",
                 () -> world.clock().nanoTime() - lastArrivalNanos >= 0);
         requireIdle();
@@ -185,44 +180,11 @@ final class History {
         return operator.wakeAll()
                 && world.router().open().isEmpty()
                 && world.agenda().isEmpty()
-                && world.places().stream().allMatch(History::isIdle);
-    }
-
-    /** Lets time pass until it is so. */
-    private void settle(String what, BooleanSupplier done) {
-        long deadlineNanos = world.clock().nanoTime() + PATIENCE.toNanos();
-        Duration jump = Duration.ofMillis(1);
-        while (!done.getAsBoolean()) {
-            jump = world.round() ? Duration.ofMillis(1) : jump.multipliedBy(2);
-            if (jump.compareTo(LONGEST_JUMP) > 0) {
-                jump = LONGEST_JUMP;
-            }
-            world.clock().advance(jump);
-            if (world.clock().nanoTime() - deadlineNanos > 0) {
-                throw new Violation("never: " + what + " within " + PATIENCE + "; " + describe());
-            }
-        }
-        world.check();
-        world.log().add(what);
-    }
-
-    /** Nothing is under way at an engine, and all its blocks are free. */
-    private static boolean isIdle(Place place) {
-        EngineProcess process = place.process();
-        if (process == null || place.pendingTransitions() > 0) {
-            return false;
-        }
-        EngineStatistics statistics = process.statistics();
-        return statistics.running() == 0
-                && statistics.waiting() == 0
-                && statistics.waitingForRemoteKv() == 0
-                && statistics.heldForRemote() == 0
-                && statistics.kvBlocksFree() == statistics.kvBlocks()
-                && process.transports().stream().allMatch(t -> t.counts().transfers() == 0);
+                && world.places().stream().allMatch(Calm::isIdle);
     }
 
     private void requireIdle() {
-        settle("all pools are full again", this::isQuiet);
+        calm.settle("all pools are full again", this::isQuiet);
     }
 
     /** Asleep nothing is left, at any rank. */
@@ -233,8 +195,8 @@ final class History {
                 place.expect("sleep at last", process.engine().sleep(2, PauseMode.WAIT));
             }
         }
-        settle("all sleep", () -> world.places().stream().allMatch(this::isAway));
-        settle("all are awake", operator::wakeAll);
+        calm.settle("all sleep", () -> world.places().stream().allMatch(this::isAway));
+        calm.settle("all are awake", operator::wakeAll);
     }
 
     private boolean isAway(Place place) {
@@ -246,7 +208,7 @@ final class History {
             if (world.tampering().checksMemory()
                     && (process.memory(rank).residentBytes() > 0
                             || !process.transports().get(rank).counts().equals(ModelCounts.NONE))) {
-                throw new Violation(process + " sleeps with memory: " + describe(process));
+                throw new Violation(process + " sleeps with memory: " + Calm.describe(process));
             }
         }
         return true;
@@ -257,8 +219,8 @@ final class History {
         if (process != null) {
             PauseMode mode = List.of(PauseMode.values()).get(random.nextInt(3));
             place.expect("sleep", process.engine().sleep(1 + random.nextInt(2), mode));
-            settle(place + " sleeps", () -> place.pendingTransitions() == 0);
-            settle(place + " is awake", operator::wakeAll);
+            calm.settle(place + " sleeps", () -> place.pendingTransitions() == 0);
+            calm.settle(place + " is awake", operator::wakeAll);
         }
     }
 
@@ -279,7 +241,7 @@ final class History {
                     List<Integer> prompt = prompts.unheardOf();
                     world.router()
                             .take(request(prompt, Request.Plan.MUST_SUCCEED), prefill, decode);
-                    settle("the pair has answered", this::isQuiet);
+                    calm.settle("the pair has answered", this::isQuiet);
                 }
                 EngineStatistics after = reader.statistics();
                 requireReads(prefill, decode, before, after, fresh);
@@ -344,11 +306,11 @@ final class History {
         }
         Request first = request(prompts.unheardOf(), Request.Plan.MUST_SUCCEED);
         world.router().take(first, prefill, decode);
-        settle(
+        calm.settle(
                 "the first turn is answered",
-                () -> world.router().open().isEmpty() && isIdle(prefill));
+                () -> world.router().open().isEmpty() && Calm.isIdle(prefill));
         prefill.expect("forget what it has computed", reader.engine().resetPrefixCache());
-        settle("it has forgotten", () -> prefill.pendingTransitions() == 0);
+        calm.settle("it has forgotten", () -> prefill.pendingTransitions() == 0);
         Conversations.Turn turn = conversations.last();
         if (turn == null) {
             throw new Violation(decode + " holds nothing for a next turn");
@@ -357,7 +319,7 @@ final class History {
         List<Integer> prompt = conversations.prompt(turn, true);
         Request next = request(prompt, Request.Plan.MUST_SUCCEED).after(turn.params());
         world.router().take(next, prefill, decode);
-        settle("the next turn is answered", this::isQuiet);
+        calm.settle("the next turn is answered", this::isQuiet);
         EngineStatistics after = reader.statistics();
         if (after.remotePromptTokens() == before.remotePromptTokens()) {
             throw new Violation(
@@ -372,36 +334,5 @@ final class History {
         if (process != null) {
             world.tally().add(process);
         }
-    }
-
-    private String describe() {
-        return "open="
-                + world.router().open().stream().map(carrier -> carrier.request().id()).toList()
-                + world.places().stream()
-                        .map(
-                                place ->
-                                        place.process() == null
-                                                ? place + " is down"
-                                                : describe(place.process())
-                                                        + " transitions="
-                                                        + place.pendingTransitions())
-                        .collect(Collectors.joining("; ", " ", ""));
-    }
-
-    private static String describe(EngineProcess process) {
-        EngineStatistics statistics = process.statistics();
-        Supplier<List<ModelCounts>> counts =
-                () -> process.transports().stream().map(t -> t.counts()).toList();
-        return "%s %s running=%d waiting=%d receiving=%d held=%d free=%d/%d %s"
-                .formatted(
-                        process,
-                        process.state().phase(),
-                        statistics.running(),
-                        statistics.waiting(),
-                        statistics.waitingForRemoteKv(),
-                        statistics.heldForRemote(),
-                        statistics.kvBlocksFree(),
-                        statistics.kvBlocks(),
-                        counts.get());
     }
 }

@@ -14,7 +14,8 @@ import java.util.SplittableRandom;
 /**
  * What a seed's world consists of.
  *
- * @param addressing whether reads follow pages, as RDMA's do, or addresses, as {@code cma}'s
+ * @param addressing whether reads follow pages, as RDMA's do, the reader's own mapping, as shared
+ *     memory's, or addresses, as {@code cma}'s
  * @param kvHeads of the model
  * @param engines all engines, prefill engines first
  * @param faults whether things go wrong
@@ -30,6 +31,9 @@ record Setting(
         int events) {
     private static final String HOST = "10.0.0.1";
     private static final int FIRST_PORT = 5_600;
+
+    private static final List<Addressing> ADDRESSINGS =
+            List.of(Addressing.PAGES, Addressing.MAPPED, Addressing.VIRTUAL);
 
     /** The longest prompt with its output, which fits into every engine. */
     static final int MAX_TOKENS = 30;
@@ -85,7 +89,7 @@ record Setting(
         boolean faults = random.nextInt(4) > 0;
         boolean sleeps = random.nextInt(8) > 0;
         return new Setting(
-                random.nextBoolean() ? Addressing.PAGES : Addressing.VIRTUAL,
+                ADDRESSINGS.get(random.nextInt(ADDRESSINGS.size())),
                 kvHeads,
                 engines,
                 faults,

@@ -31,6 +31,7 @@ public final class Simulation {
      * @param failedReads reads that failed or were refused
      * @param expiredHolds prompts that nobody read in time
      * @param revokedHolds prompts that were taken back before a sleep
+     * @param revokedMappings mappings of shared pages that were taken back before a sleep
      * @param preemptions sequences that lost their blocks
      * @param prefixHits prompt tokens found in an engine's own cache
      * @param transitions transitions that changed an engine
@@ -46,12 +47,13 @@ public final class Simulation {
             long failedReads,
             long expiredHolds,
             long revokedHolds,
+            long revokedMappings,
             long preemptions,
             long prefixHits,
             long transitions,
             long deaths) {
         /** Nothing happened. */
-        public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
         /** The sum of two. */
         public Coverage plus(Coverage other) {
@@ -65,6 +67,7 @@ public final class Simulation {
                     failedReads + other.failedReads,
                     expiredHolds + other.expiredHolds,
                     revokedHolds + other.revokedHolds,
+                    revokedMappings + other.revokedMappings,
                     preemptions + other.preemptions,
                     prefixHits + other.prefixHits,
                     transitions + other.transitions,

@@ -45,6 +45,7 @@ final class Tally {
                                 transfers.failedTransfers(),
                                 transfers.expiredRequests(),
                                 transfers.revokedRequests(),
+                                transfers.revokedMappings(),
                                 statistics.preemptions(),
                                 statistics.prefixCacheHits(),
                                 0,
@@ -54,6 +55,6 @@ final class Tally {
     Simulation.Coverage coverage() {
         return ofProcesses.plus(
                 new Simulation.Coverage(
-                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
+                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
     }
 }

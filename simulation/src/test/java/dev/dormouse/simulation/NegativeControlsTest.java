@@ -61,6 +61,45 @@ final class NegativeControlsTest {
     }
 
     @Test
+    void mappingsThatOutliveTheirPagesGiveWrongTokens() {
+        expect(
+                "WRONG TOKEN",
+                new Tampering() {
+                    @Override
+                    public Setting setting(Setting drawn) {
+                        return mapped(drawn);
+                    }
+
+                    @Override
+                    public ConnectorConfig.Builder settings(ConnectorConfig.Builder settings) {
+                        return settings.skipReregistration(true);
+                    }
+
+                    @Override
+                    public boolean checksMemory() {
+                        return false;
+                    }
+                });
+    }
+
+    @Test
+    void aMappingThatIsKeptByAReaderWhoSaysThatItIsGoneIsSeen() {
+        expect(
+                "of pages, but",
+                new Tampering() {
+                    @Override
+                    public Setting setting(Setting drawn) {
+                        return mapped(drawn);
+                    }
+
+                    @Override
+                    public void opened(ModelTransport transport) {
+                        transport.faults().setFeigns(true);
+                    }
+                });
+    }
+
+    @Test
     void blocksThatAreNotHeldForTheirReaderGiveWrongTokens() {
         expect(
                 "WRONG TOKEN",
@@ -264,6 +303,17 @@ final class NegativeControlsTest {
                 report.revoked(),
                 report.statistics(),
                 report.children());
+    }
+
+    /** Engines of one host, which map each other's pages and sleep. */
+    private static Setting mapped(Setting drawn) {
+        return new Setting(
+                Addressing.MAPPED,
+                drawn.kvHeads(),
+                drawn.engines(),
+                drawn.faults(),
+                true,
+                drawn.events());
     }
 
     private static void expect(String what, Tampering tampering) {

@@ -37,6 +37,7 @@ final class SimulationTest {
         assertThat(all.failedHandshakes()).isGreaterThan(100);
         assertThat(all.expiredHolds()).isGreaterThan(100);
         assertThat(all.revokedHolds()).isGreaterThan(10);
+        assertThat(all.revokedMappings()).isGreaterThan(100);
     }
 
     @Test

@@ -118,6 +118,23 @@ final class ContractPair {
         reader.transport().messages();
     }
 
+    /** Revokes the owner's memory until nobody has it; the reader's thread is not needed for it. */
+    void revokeOwnerMemory() {
+        Await.until(
+                "nobody left who uses the owner's memory",
+                LIMIT,
+                () -> {
+                    owner.transport().messages();
+                    return ownerMemory.revoke().isEmpty();
+                },
+                ownerMemory::revoke);
+    }
+
+    void closeOwnerMemory() {
+        revokeOwnerMemory();
+        ownerMemory.close();
+    }
+
     void driveABit() {
         for (int i = 0; i < 100; i++) {
             drive();

@@ -16,7 +16,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.dormouse.testkit.ContractPair.Message;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
-import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.PeerLoadedException;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
@@ -28,8 +27,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -38,33 +35,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * What every {@link KvTransport} must do. A transport's own test class extends this and supplies
  * agents with memory. Both agents live in the test's process and are driven by its thread.
  */
-public abstract class KvTransportContract {
-    private final List<ContractNode> nodes = new ArrayList<>();
-    private ContractPair pair;
-    private ContractNode owner;
-    private ContractNode reader;
-
-    /** Starts an agent whose name nobody has used. */
-    protected abstract ContractNode open();
-
-    /** Where the nodes' memory lies. */
-    protected MemoryKind memoryKind() {
-        return MemoryKind.DRAM;
-    }
-
-    @BeforeEach
-    void openOwnerAndReader() {
-        owner = track(open());
-        reader = track(open());
-        pair = new ContractPair(owner, reader, memoryKind());
-    }
-
-    @AfterEach
-    void closeAll() {
-        nodes.reversed().forEach(ContractNode::close);
-        nodes.clear();
-    }
-
+public abstract class KvTransportContract extends RevocationContract {
     @ParameterizedTest
     @EnumSource
     void aTransferMovesExactlyTheNamedBlocks(TransferWay way) {
@@ -342,7 +313,7 @@ public abstract class KvTransportContract {
         for (int cycle = 0; cycle < 10; cycle++) {
             pair.assertMoves(way, peer);
             peer.close();
-            pair.ownerMemory.close();
+            pair.closeOwnerMemory();
             owner.write(pair.ownerBase, pattern(2 + cycle));
             reader.write(pair.readerBase, pattern(60 + cycle));
             pair.ownerMemory = owner.transport().register(List.of(pair.range(pair.ownerBase)));
@@ -411,10 +382,5 @@ public abstract class KvTransportContract {
         lists.close();
         peer.close();
         pair.readerMemory.close();
-    }
-
-    private ContractNode track(ContractNode node) {
-        nodes.add(node);
-        return node;
     }
 }

@@ -1,6 +1,8 @@
 package dev.dormouse.testkit;
 
 import dev.dormouse.transport.BlockList;
+import dev.dormouse.transport.BlockRow;
+import dev.dormouse.transport.TransportException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -64,6 +66,55 @@ final class ModelBlockList implements BlockList {
                     "transfer: the "
                             + (asRemote ? "remote" : "local")
                             + " list is closed or foreign");
+        }
+    }
+
+    /** Is shown a block; false if it is in no memory that is known. */
+    interface BlockVisitor {
+        boolean visit(long address, int bytes);
+    }
+
+    /** Shows all blocks of all rows, in order. */
+    static void forEachBlock(List<BlockRow> rows, BlockVisitor visitor) {
+        for (BlockRow row : rows) {
+            for (int i = 0; i < row.count(); i++) {
+                long address = row.address() + i * row.strideBytes();
+                if (!visitor.visit(address, Math.toIntExact(row.blockBytes()))) {
+                    throw new TransportException(
+                            "prepare: block "
+                                    + i
+                                    + " of "
+                                    + row
+                                    + " is outside all registered memory");
+                }
+            }
+        }
+    }
+
+    static void requireIndices(
+            ModelBlockList local, int[] localIndices, ModelBlockList remote, int[] remoteIndices) {
+        if (localIndices.length != remoteIndices.length || localIndices.length == 0) {
+            throw new IllegalArgumentException(
+                    "transfer: "
+                            + localIndices.length
+                            + " local and "
+                            + remoteIndices.length
+                            + " remote blocks");
+        }
+        for (int i = 0; i < localIndices.length; i++) {
+            if (localIndices[i] < 0
+                    || localIndices[i] >= local.size()
+                    || remoteIndices[i] < 0
+                    || remoteIndices[i] >= remote.size()
+                    || local.localBlock(localIndices[i]).bytes()
+                            != remote.remoteBlock(remoteIndices[i]).bytes()) {
+                throw new IllegalArgumentException(
+                        "transfer: blocks "
+                                + localIndices[i]
+                                + " and "
+                                + remoteIndices[i]
+                                + " do not both exist with one size");
+            }
         }
     }
 

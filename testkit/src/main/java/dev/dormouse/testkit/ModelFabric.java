@@ -56,7 +56,7 @@ public final class ModelFabric {
         if (to == null) {
             throw new IllegalStateException("agent " + toAgent + " does not run");
         }
-        to.deliver(message, nanoClock.getAsLong());
+        to.deliver(message);
     }
 
     Addressing addressing() {

@@ -13,6 +13,9 @@ public final class ModelFaults {
     private long transferDelayNanos;
     private long messageDelayNanos;
     private boolean newestFirst;
+    private long revocationDelayNanos;
+    private boolean hangs;
+    private boolean feigns;
     private int lostMessages;
     private int failingNotifies;
     private int failingRegistrations;
@@ -39,6 +42,31 @@ public final class ModelFaults {
         synchronized (monitor) {
             messageDelayNanos = delay.toNanos();
         }
+    }
+
+    /** How long it takes until a mapping is given up that its owner revokes. */
+    public void setRevocationDelay(Duration delay) {
+        synchronized (monitor) {
+            revocationDelayNanos = delay.toNanos();
+        }
+    }
+
+    /** Whether mappings are kept that their owners revoke, as by a process that stands still. */
+    public void setHangs(boolean value) {
+        synchronized (monitor) {
+            hangs = value;
+        }
+    }
+
+    /** Whether mappings that are said to be given up are kept and used. */
+    public void setFeigns(boolean value) {
+        synchronized (monitor) {
+            feigns = value;
+        }
+    }
+
+    boolean feigns() {
+        return feigns;
     }
 
     /** Whether messages that wait are taken newest first, also before ones that are late. */
@@ -137,6 +165,11 @@ public final class ModelFaults {
             failingPeerCloses--;
             throw new TransportException("drop peer: injected fault; it stays loaded");
         }
+    }
+
+    /** Whether a revocation that was sent so long ago is obeyed by now. */
+    boolean obeys(long sinceNanos) {
+        return !hangs && sinceNanos >= revocationDelayNanos;
     }
 
     long transferDelayNanos() {

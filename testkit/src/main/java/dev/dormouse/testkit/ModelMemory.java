@@ -159,6 +159,11 @@ public final class ModelMemory {
         return pages;
     }
 
+    /** Pins pages that are pinned already, mapped or not. */
+    synchronized void pinAgain(List<Page> pages) {
+        pages.forEach(page -> page.pins++);
+    }
+
     synchronized void unpin(List<Page> pages) {
         for (Page page : pages) {
             page.pins--;

@@ -4,7 +4,9 @@ import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** A registration: ranges, and the pages that lay under them when it was made. */
@@ -45,6 +47,8 @@ final class ModelRegistration implements Registration {
     private final ModelTransport owner;
     private final List<Section> sections = new ArrayList<>();
     private final List<MemoryRange> ranges;
+    private final Set<ModelPeer> mappers = new LinkedHashSet<>();
+    private boolean revoked;
     private boolean closed;
     private int lists;
 
@@ -70,6 +74,15 @@ final class ModelRegistration implements Registration {
         return sections;
     }
 
+    @Nullable Section section(long key) {
+        for (Section section : sections) {
+            if (section.key() == key) {
+                return section;
+            }
+        }
+        return null;
+    }
+
     @Nullable Section covering(long address, long lengthBytes) {
         for (Section section : sections) {
             if (section.covers(address, lengthBytes)) {
@@ -88,13 +101,34 @@ final class ModelRegistration implements Registration {
         return ranges;
     }
 
-    @Override
-    public List<String> revoke() {
-        return List.of();
+    boolean isRevoked() {
+        return revoked;
+    }
+
+    /** Another reader maps these pages, or does not any more. */
+    void mappedBy(ModelPeer peer, boolean maps) {
+        if (maps) {
+            mappers.add(peer);
+        } else {
+            mappers.remove(peer);
+        }
     }
 
     @Override
-    public void readmit() {}
+    public List<String> revoke() {
+        synchronized (owner.fabric()) {
+            revoked = true;
+            List.copyOf(mappers).forEach(ModelPeer::revoke);
+            return mappers.stream().map(ModelPeer::holder).toList();
+        }
+    }
+
+    @Override
+    public void readmit() {
+        synchronized (owner.fabric()) {
+            revoked = false;
+        }
+    }
 
     @Override
     public void close() {
@@ -107,6 +141,13 @@ final class ModelRegistration implements Registration {
                         "deregister: " + lists + " prepared lists still use this memory");
             }
             owner.faults().beforeDeregistration();
+            List.copyOf(mappers).forEach(ModelPeer::obeyIfDue);
+            if (!mappers.isEmpty()) {
+                throw new TransportException(
+                        "deregister: still mapped by "
+                                + mappers.stream().map(ModelPeer::holder).toList()
+                                + "; revoke it first, until nobody is left");
+            }
             end();
         }
     }

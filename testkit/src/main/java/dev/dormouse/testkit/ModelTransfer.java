@@ -95,6 +95,27 @@ final class ModelTransfer implements Transfer {
         }
     }
 
+    boolean isWith(ModelPeer other) {
+        return peer == other;
+    }
+
+    /** True while it may still use its peer's memory, whatever becomes of the peer. */
+    boolean clings() {
+        return fault instanceof ModelFault.NeverComplete || refusals > 0;
+    }
+
+    /** The reader gives up the peer: what can be broken off moves no data any more. */
+    void breakOff(String reason) {
+        if (state instanceof TransferState.InProgress && !clings()) {
+            state = lost(reason);
+        }
+    }
+
+    private TransferState lost(String reason) {
+        return new TransferState.Failed(
+                "remote agent " + peer.agentName() + " was disconnected: " + reason);
+    }
+
     /** A transfer that would never complete fails in its next poll. */
     void giveUp() {
         if (fault instanceof ModelFault.NeverComplete) {
@@ -120,8 +141,7 @@ final class ModelTransfer implements Transfer {
     private TransferState complete() {
         ModelTransport target = peer.reach();
         if (target == null) {
-            return new TransferState.Failed(
-                    "remote agent " + peer.agentName() + " was disconnected");
+            return lost(peer.lostBecause());
         }
         if (fault instanceof ModelFault.FailHalfWay) {
             move(localIndices.length / 2);
@@ -133,12 +153,9 @@ final class ModelTransfer implements Transfer {
         long bytes = move(localIndices.length);
         if (bytes < 0) {
             peer.disconnect();
-            return new TransferState.Failed(
-                    "remote agent "
-                            + peer.agentName()
-                            + " was disconnected: it does not know the key");
+            return lost("it does not know the key");
         }
-        target.deliver(new PeerMessage(owner.agentName(), notification), owner.fabric().nanoTime());
+        target.deliver(new PeerMessage(owner.agentName(), notification));
         return new TransferState.Done(
                 Duration.ofNanos(owner.fabric().nanoTime() - postedNanos),
                 Duration.ZERO,
@@ -154,7 +171,7 @@ final class ModelTransfer implements Transfer {
         }
         for (int i = 0; i < blocks; i++) {
             if (!isVirtual()
-                    && target.section(remote.remoteBlock(remoteIndices[i]).key()) == null) {
+                    && peer.section(target, remote.remoteBlock(remoteIndices[i]).key()) == null) {
                 return -1;
             }
         }
@@ -167,7 +184,7 @@ final class ModelTransfer implements Transfer {
             } else {
                 byte[] data = new byte[ours.bytes()];
                 ModelRegistration.Section section =
-                        Objects.requireNonNull(target.section(theirs.key()));
+                        Objects.requireNonNull(peer.section(target, theirs.key()));
                 if (writes) {
                     ours.section().read(ours.address(), data);
                     section.write(theirs.address(), data);

@@ -11,11 +11,8 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
-import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -31,25 +28,19 @@ import org.jspecify.annotations.Nullable;
  * <p>{@link #faults} lets a test decide what goes wrong, and when.
  */
 public final class ModelTransport implements KvTransport {
-    /** As NIXL's agents have it. */
-    private static final int MAX_MESSAGE_BYTES = 1 << 20;
-
-    private record Arrival(long dueNanos, PeerMessage message) {}
-
     private final ModelFabric fabric;
     private final String agentName;
     private final ModelMemory memory;
     private final long incarnation;
     private final ModelFaults faults;
     private final Set<ModelRegistration> registrations = new LinkedHashSet<>();
-    private final Map<Long, ModelRegistration.Section> sectionsByKey = new HashMap<>();
+    private final Map<Long, ModelRegistration> registrationsByKey = new HashMap<>();
     private final Map<String, ModelPeer> peers = new HashMap<>();
     private final Set<ModelBlockList> lists = new LinkedHashSet<>();
     private final Set<ModelTransfer> transfers = new LinkedHashSet<>();
-    private final Deque<Arrival> inbox = new ArrayDeque<>();
+    private final ModelInbox inbox;
     private long readsPosted;
     private long writesPosted;
-    private long rejectedMessages;
     private boolean closed;
 
     ModelTransport(ModelFabric fabric, String agentName, ModelMemory memory) {
@@ -58,6 +49,7 @@ public final class ModelTransport implements KvTransport {
         this.memory = memory;
         this.incarnation = fabric.nextIdentity();
         this.faults = new ModelFaults(fabric);
+        this.inbox = new ModelInbox(faults);
     }
 
     /** What goes wrong, and how slow it is. */
@@ -105,7 +97,7 @@ public final class ModelTransport implements KvTransport {
 
     @Override
     public String name() {
-        return "model";
+        return isMapped() ? "mapped-model" : "model";
     }
 
     @Override
@@ -120,7 +112,9 @@ public final class ModelTransport implements KvTransport {
             faults.beforeRegistration();
             ModelRegistration registration = new ModelRegistration(this, ranges, memory);
             registrations.add(registration);
-            registration.sections().forEach(section -> sectionsByKey.put(section.key(), section));
+            registration
+                    .sections()
+                    .forEach(section -> registrationsByKey.put(section.key(), registration));
             return registration;
         }
     }
@@ -139,8 +133,10 @@ public final class ModelTransport implements KvTransport {
                                     section.range().lengthBytes()));
                 }
             }
-            return TransportMetadata.ofAgent(
-                    new ModelMetadata(agentName, incarnation, sections).encode());
+            byte[] told = new ModelMetadata(agentName, incarnation, sections).encode();
+            return isMapped()
+                    ? TransportMetadata.ofSameHost(told)
+                    : TransportMetadata.ofAgent(told);
         }
     }
 
@@ -148,14 +144,19 @@ public final class ModelTransport implements KvTransport {
     public RemotePeer load(TransportMetadata metadata) {
         synchronized (fabric) {
             requireOpen();
-            ModelMetadata decoded = ModelMetadata.decode(metadata.agent());
+            ModelMetadata decoded =
+                    ModelMetadata.decode(isMapped() ? metadata.sameHost() : metadata.agent());
             faults.beforeLoad();
             if (peers.containsKey(decoded.agentName())) {
                 throw new PeerLoadedException(decoded.agentName());
             }
             ModelPeer peer =
                     new ModelPeer(
-                            this, decoded.agentName(), decoded.incarnation(), decoded.sections());
+                            this,
+                            decoded.agentName(),
+                            decoded.incarnation(),
+                            decoded.sections(),
+                            isMapped() ? ModelMapping.of(this, decoded) : null);
             peers.put(peer.agentName(), peer);
             return peer;
         }
@@ -168,7 +169,7 @@ public final class ModelTransport implements KvTransport {
             faults.beforePreparation();
             List<ModelBlockList.LocalBlock> blocks = new ArrayList<>();
             Set<ModelRegistration> used = new LinkedHashSet<>();
-            forEachBlock(
+            ModelBlockList.forEachBlock(
                     rows,
                     (address, bytes) -> {
                         for (ModelRegistration registration : registrations) {
@@ -193,7 +194,7 @@ public final class ModelTransport implements KvTransport {
             faults.beforePreparation();
             ModelPeer loaded = own(peer);
             List<ModelBlockList.RemoteBlock> blocks = new ArrayList<>();
-            forEachBlock(
+            ModelBlockList.forEachBlock(
                     rows,
                     (address, bytes) -> {
                         ModelPeer.RemoteSection section = loaded.covering(address, bytes);
@@ -248,12 +249,16 @@ public final class ModelTransport implements KvTransport {
         ModelBlockList theirs = (ModelBlockList) remote;
         ours.requireUsable(this, false);
         theirs.requireUsable(this, true);
-        requireIndices(ours, localIndices, theirs, remoteIndices);
+        ModelBlockList.requireIndices(ours, localIndices, theirs, remoteIndices);
         ModelFault fault = faults.nextTransfer();
         ModelPeer peer = Objects.requireNonNull(theirs.peer());
         if (fault instanceof ModelFault.FailPost || peer.reach() == null) {
             throw new TransportException(
-                    "transfer with " + peer.agentName() + ": disconnected or injected fault");
+                    "transfer with "
+                            + peer.agentName()
+                            + (fault instanceof ModelFault.FailPost
+                                    ? ": injected fault"
+                                    : ": " + peer.lostBecause()));
         }
         ModelTransfer transfer =
                 new ModelTransfer(
@@ -277,9 +282,10 @@ public final class ModelTransport implements KvTransport {
             faults.beforeNotify();
             ModelTransport target = own(peer).reach();
             if (target == null) {
-                throw new TransportException("notify " + peer.agentName() + ": disconnected");
+                throw new TransportException(
+                        "notify " + peer.agentName() + ": " + own(peer).lostBecause());
             }
-            target.deliver(new PeerMessage(agentName, message.clone()), fabric.nanoTime());
+            target.deliver(new PeerMessage(agentName, message.clone()));
         }
     }
 
@@ -287,37 +293,15 @@ public final class ModelTransport implements KvTransport {
     public List<PeerMessage> messages() {
         synchronized (fabric) {
             requireOpen();
-            return faults.isNewestFirst() ? newestFirst() : inOrder();
+            return inbox.take(fabric.nanoTime());
         }
     }
 
     @Override
     public long rejectedMessages() {
         synchronized (fabric) {
-            return rejectedMessages;
+            return inbox.rejected();
         }
-    }
-
-    private List<PeerMessage> inOrder() {
-        List<PeerMessage> due = new ArrayList<>();
-        for (Arrival head = inbox.peek();
-                head != null && fabric.nanoTime() - head.dueNanos() >= 0;
-                head = inbox.peek()) {
-            due.add(inbox.remove().message());
-        }
-        return due;
-    }
-
-    private List<PeerMessage> newestFirst() {
-        List<PeerMessage> due = new ArrayList<>();
-        for (Iterator<Arrival> each = inbox.descendingIterator(); each.hasNext(); ) {
-            Arrival arrival = each.next();
-            if (fabric.nanoTime() - arrival.dueNanos() >= 0) {
-                each.remove();
-                due.add(arrival.message());
-            }
-        }
-        return due;
     }
 
     @Override
@@ -330,8 +314,17 @@ public final class ModelTransport implements KvTransport {
         }
     }
 
+    private boolean isMapped() {
+        return fabric.addressing() == Addressing.MAPPED;
+    }
+
     ModelMemory memory() {
         return memory;
+    }
+
+    /** The transfers with a peer that were not released. */
+    List<ModelTransfer> transfersWith(ModelPeer peer) {
+        return transfers.stream().filter(transfer -> transfer.isWith(peer)).toList();
     }
 
     ModelFabric fabric() {
@@ -342,16 +335,18 @@ public final class ModelTransport implements KvTransport {
         return incarnation;
     }
 
-    ModelRegistration.@Nullable Section section(long key) {
-        return sectionsByKey.get(key);
+    /** The registration of which a key is, or null. */
+    @Nullable ModelRegistration registration(long key) {
+        return registrationsByKey.get(key);
     }
 
-    void deliver(PeerMessage message, long nowNanos) {
-        if (message.bytes().length > MAX_MESSAGE_BYTES) {
-            rejectedMessages++;
-        } else if (!faults.losesNext()) {
-            inbox.add(new Arrival(nowNanos + faults.messageDelayNanos(), message));
-        }
+    ModelRegistration.@Nullable Section section(long key) {
+        ModelRegistration registration = registration(key);
+        return registration == null ? null : registration.section(key);
+    }
+
+    void deliver(PeerMessage message) {
+        inbox.deliver(message, fabric.nanoTime());
     }
 
     void die() {
@@ -368,7 +363,7 @@ public final class ModelTransport implements KvTransport {
     void forget(ModelRegistration registration) {
         registrations.remove(registration);
         for (ModelRegistration.Section section : registration.sections()) {
-            sectionsByKey.remove(section.key());
+            registrationsByKey.remove(section.key());
             memory.unpin(section.pages());
         }
     }
@@ -383,53 +378,6 @@ public final class ModelTransport implements KvTransport {
 
     void forget(ModelTransfer transfer) {
         transfers.remove(transfer);
-    }
-
-    private interface BlockVisitor {
-        boolean visit(long address, int bytes);
-    }
-
-    private static void forEachBlock(List<BlockRow> rows, BlockVisitor visitor) {
-        for (BlockRow row : rows) {
-            for (int i = 0; i < row.count(); i++) {
-                long address = row.address() + i * row.strideBytes();
-                if (!visitor.visit(address, Math.toIntExact(row.blockBytes()))) {
-                    throw new TransportException(
-                            "prepare: block "
-                                    + i
-                                    + " of "
-                                    + row
-                                    + " is outside all registered memory");
-                }
-            }
-        }
-    }
-
-    private static void requireIndices(
-            ModelBlockList local, int[] localIndices, ModelBlockList remote, int[] remoteIndices) {
-        if (localIndices.length != remoteIndices.length || localIndices.length == 0) {
-            throw new IllegalArgumentException(
-                    "transfer: "
-                            + localIndices.length
-                            + " local and "
-                            + remoteIndices.length
-                            + " remote blocks");
-        }
-        for (int i = 0; i < localIndices.length; i++) {
-            if (localIndices[i] < 0
-                    || localIndices[i] >= local.size()
-                    || remoteIndices[i] < 0
-                    || remoteIndices[i] >= remote.size()
-                    || local.localBlock(localIndices[i]).bytes()
-                            != remote.remoteBlock(remoteIndices[i]).bytes()) {
-                throw new IllegalArgumentException(
-                        "transfer: blocks "
-                                + localIndices[i]
-                                + " and "
-                                + remoteIndices[i]
-                                + " do not both exist with one size");
-            }
-        }
     }
 
     private ModelPeer own(RemotePeer peer) {

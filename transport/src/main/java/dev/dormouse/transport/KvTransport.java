@@ -40,6 +40,7 @@ public interface KvTransport extends AutoCloseable {
      * @param metadata untrusted bytes
      * @throws PeerLoadedException if a peer of the same agent name is loaded: {@link
      *     RemotePeer#close() close} that one first
+     * @throws MemoryWithdrawnException if the peer takes that memory back, or has it no more
      * @throws TransportException if the bytes are unusable, or for no transport of this agent's. A
      *     refusal leaves loaded peers as they were.
      */

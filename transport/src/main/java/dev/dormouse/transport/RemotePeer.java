@@ -8,6 +8,9 @@ public interface RemotePeer extends AutoCloseable {
     /** False once the transport has found the peer disconnected or its metadata gone. */
     boolean isConnected();
 
+    /** How its memory is reached; the same from the load to the close. */
+    Route route();
+
     /**
      * Drops the peer. Idempotent.
      *

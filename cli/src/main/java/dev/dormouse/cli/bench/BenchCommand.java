@@ -10,7 +10,12 @@ import picocli.CommandLine.Spec;
         name = "bench",
         mixinStandardHelpOptions = true,
         description = "Measures parts of Dormouse on this machine.",
-        subcommands = {EngineBench.class, SleepBench.class})
+        subcommands = {
+            EngineBench.class,
+            SleepBench.class,
+            TransferBench.class,
+            TransferOwner.class
+        })
 public final class BenchCommand implements Runnable {
     @Spec private CommandSpec spec;
 

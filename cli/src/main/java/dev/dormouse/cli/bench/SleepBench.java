@@ -5,6 +5,7 @@ import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.cli.fleet.EngineProcess;
 import dev.dormouse.cli.fleet.Fleet;
 import dev.dormouse.cli.fleet.FleetException;
+import dev.dormouse.cli.fleet.FleetOptions;
 import dev.dormouse.cli.fleet.Json;
 import dev.dormouse.cli.fleet.Progress;
 import java.io.IOException;
@@ -57,6 +58,14 @@ final class SleepBench implements Callable<Integer> {
     @Option(names = "--both", description = "The decode engine sleeps as well, in every cycle.")
     private boolean both;
 
+    @Option(
+            names = "--transport",
+            paramLabel = "TRANSPORT",
+            defaultValue = "nixl",
+            description =
+                    "How KV goes from prefill to decode engine: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+    private FleetOptions.Transport transport = FleetOptions.Transport.NIXL;
+
     @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
     private @Nullable Path json;
 
@@ -71,7 +80,7 @@ final class SleepBench implements Callable<Integer> {
         Path logs = Files.createTempDirectory("dormouse-bench");
         progress.say("starting prefill engine, decode engine and router; logs in " + logs);
         List<Growth> growth;
-        try (Fleet fleet = Fleet.start(model, KV_CACHE_MIB, 1, 1, logs)) {
+        try (Fleet fleet = Fleet.start(FleetOptions.of(model, KV_CACHE_MIB, transport), logs)) {
             growth = measure(fleet, progress);
         }
         print(growth);

@@ -33,18 +33,12 @@ final class Demo {
         this.logs = logs;
     }
 
-    DemoReport run() {
+    Report run() {
         List<String> prompts = DemoPrompts.first(options.prompts());
         progress.say(
                 "starting prefill engine, decode engine and router, and an engine that never sleeps");
         try (ChildProcess alone = Fleet.startOracle(options.model(), options.kvCacheMiB(), logs);
-                Fleet fleet =
-                        Fleet.start(
-                                options.model(),
-                                options.kvCacheMiB(),
-                                options.prefillRanks(),
-                                options.decodeRanks(),
-                                logs)) {
+                Fleet fleet = Fleet.start(options.fleet(), logs)) {
             Endpoint engine = new Endpoint("oracle", alone.awaitReady());
             String model =
                     Json.parse(engine.get("/v1/models")).path("data").path(0).path("id").asText();
@@ -59,14 +53,38 @@ final class Demo {
         }
     }
 
-    private DemoReport run(Fleet fleet, Oracle oracle, String model) {
+    private Report run(Fleet fleet, Oracle oracle, String model) {
         List<CaseResult> cases = new ArrayList<>();
         CaseResult awake = awake(fleet, oracle);
+        if (!options.revokes()) {
+            CaseResult fault = unrevoked(fleet, oracle, awake.controlMillis());
+            return new FaultReport(
+                    model,
+                    options.transport().toString(),
+                    options.kvCacheMiB(),
+                    List.of(awake, fault));
+        }
         cases.add(awake);
         DemoReport.Blindness blindness = blindness(fleet, oracle);
         cases.addAll(new SleepCases(fleet, oracle, options, progress, awake.controlMillis()).run());
         cases.add(underLoad(fleet, oracle, awake.controlMillis()));
-        return new DemoReport(model, "nixl", blindness, cases);
+        return new DemoReport(model, options.transport().toString(), blindness, cases);
+    }
+
+    /**
+     * One sleep of the prefill engine. Afterwards the prompts come in another order, so that none
+     * meets its own KV where the engine had it before.
+     */
+    private CaseResult unrevoked(Fleet fleet, Oracle oracle, double controlMillis) {
+        List<EngineProcess> sleepers = List.of(fleet.prefill());
+        return new SleepCase(
+                        "sleep-prefill",
+                        fleet,
+                        oracle.rotated(),
+                        sleepers,
+                        options.kvCacheMiB(),
+                        controlMillis)
+                .run(1, SleepCases.plain(sleepers, 1), progress);
     }
 
     /**

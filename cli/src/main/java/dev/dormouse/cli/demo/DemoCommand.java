@@ -1,6 +1,7 @@
 package dev.dormouse.cli.demo;
 
 import dev.dormouse.cli.Termination;
+import dev.dormouse.cli.fleet.FleetOptions;
 import dev.dormouse.cli.fleet.Progress;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -28,7 +29,7 @@ import picocli.CommandLine.Spec;
         },
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {
-            "0:Every output equal, nothing failed, one handshake per rank and wake, all memory back.",
+            "0:Every output equal, nothing failed, one handshake per rank and wake, all memory back; with --without-revocation: the fault shows.",
             "1:Something is wrong; the report says what."
         })
 public final class DemoCommand implements Callable<Integer> {
@@ -84,6 +85,20 @@ public final class DemoCommand implements Callable<Integer> {
     private int decodeRanks;
 
     @Option(
+            names = "--transport",
+            paramLabel = "TRANSPORT",
+            defaultValue = "nixl",
+            description =
+                    "How KV goes from prefill to decode engine: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
+    private FleetOptions.Transport transport = FleetOptions.Transport.NIXL;
+
+    @Option(
+            names = "--without-revocation",
+            description =
+                    "Show the fault instead: the prefill engine sleeps without taking back what the decode engine maps of it. Needs --transport local.")
+    private boolean withoutRevocation;
+
+    @Option(
             names = "--quick",
             description = "The same cases, small: under 45 seconds on two recent cores.")
     private boolean quick;
@@ -108,7 +123,7 @@ public final class DemoCommand implements Callable<Integer> {
                         ? Files.createDirectories(options.logs())
                         : temporaryDirectory();
         Progress progress = new Progress(System.err);
-        DemoReport report = new Demo(options, progress, directory).run();
+        Report report = new Demo(options, progress, directory).run();
         progress.say("done");
         System.out.println(report.toTable());
         if (options.json() != null) {
@@ -125,6 +140,11 @@ public final class DemoCommand implements Callable<Integer> {
     }
 
     private DemoOptions options() {
+        if (withoutRevocation && transport != FleetOptions.Transport.LOCAL) {
+            throw new ParameterException(
+                    spec.commandLine(),
+                    "--without-revocation needs --transport local: over NIXL nobody maps what could be taken back");
+        }
         return new DemoOptions(
                 model,
                 within("--prompts", prompts, quick ? QUICK_PROMPTS : 8, 2, DemoPrompts.available()),
@@ -133,6 +153,8 @@ public final class DemoCommand implements Callable<Integer> {
                 within("--kv-cache-mib", kvCacheMiB, kvCacheMiB, 64, 1 << 20),
                 within("--prefill-tp", prefillRanks, prefillRanks, 1, 1024),
                 within("--decode-tp", decodeRanks, decodeRanks, 1, 1024),
+                transport,
+                !withoutRevocation,
                 quick ? 2 : 5,
                 json,
                 logs);

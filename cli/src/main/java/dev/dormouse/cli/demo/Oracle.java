@@ -2,6 +2,7 @@ package dev.dormouse.cli.demo;
 
 import dev.dormouse.cli.fleet.Endpoint;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 
 /**
@@ -18,6 +19,17 @@ record Oracle(List<String> prompts, int tokens, List<List<Integer>> answers) {
             answers.add(engine.complete(prompt, tokens).tokens());
         }
         return new Oracle(prompts, tokens, answers);
+    }
+
+    /** The same, the second prompt first and the first one last. */
+    Oracle rotated() {
+        return new Oracle(rotated(prompts), tokens, rotated(answers));
+    }
+
+    private static <T> List<T> rotated(List<T> all) {
+        List<T> rotated = new ArrayList<>(all);
+        Collections.rotate(rotated, -1);
+        return rotated;
     }
 
     /** Asks for one prompt, and compares. */

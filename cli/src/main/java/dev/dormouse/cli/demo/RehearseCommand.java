@@ -146,7 +146,7 @@ public final class RehearseCommand implements Callable<Integer> {
                         woken.millis().getFirst(),
                         awake.medianMillis(),
                         judgement.complaints());
-        return new DemoReport(health, "nixl", new DemoReport.Blindness(0, 0), List.of(row));
+        return new DemoReport(health, "auto", new DemoReport.Blindness(0, 0), List.of(row));
     }
 
     private static double memoryMiB() {

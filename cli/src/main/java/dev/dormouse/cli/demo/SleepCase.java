@@ -90,7 +90,7 @@ final class SleepCase {
     }
 
     private double memory() {
-        return sleepers.stream().mapToDouble(EngineProcess::memoryMiB).sum();
+        return fleet.memoryMiB(sleepers);
     }
 
     private CaseResult judge(int cycles, Counters decode, Counters prefill) {

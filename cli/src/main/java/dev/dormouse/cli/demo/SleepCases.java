@@ -56,7 +56,8 @@ final class SleepCases {
                 .run(cycles, cycle, progress);
     }
 
-    private static SleepCase.Cycle plain(List<EngineProcess> sleepers, int level) {
+    /** Sleep at a level, and wake. */
+    static SleepCase.Cycle plain(List<EngineProcess> sleepers, int level) {
         return new SleepCase.Cycle() {
             @Override
             public void sleep() {

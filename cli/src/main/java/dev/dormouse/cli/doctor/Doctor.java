@@ -35,6 +35,7 @@ public final class Doctor implements Callable<Integer> {
         findings.add(jdk.finding());
         findings.addAll(nixl.findings());
         findings.add(UcxTransports.finding(machine, nixl));
+        findings.add(SameHostCheck.finding());
         findings.add(ModelCheck.finding(machine));
         findings.add(CpuCheck.finding(machine, jdk.hasVectorModule()));
         findings.addAll(MemoryCheck.findings(machine));

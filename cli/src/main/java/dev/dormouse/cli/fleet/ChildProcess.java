@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -24,8 +25,7 @@ public final class ChildProcess implements AutoCloseable {
      * What a serving process prints once it answers requests. The line may be seen half written:
      * the address is whole once something follows it.
      */
-    private static final Pattern READY =
-            Pattern.compile("^Listening on (http://\\S+) ", Pattern.MULTILINE);
+    static final Pattern READY = Pattern.compile("^Listening on (http://\\S+) ", Pattern.MULTILINE);
 
     /** What an engine prints before that. */
     private static final Pattern ADMIN =
@@ -47,7 +47,23 @@ public final class ChildProcess implements AutoCloseable {
 
     /** Starts a child; its output goes to {@code NAME.log} in {@code logs}. */
     public static ChildProcess start(String name, Path logs, List<String> arguments) {
-        List<String> command = new ArrayList<>();
+        return start(name, logs, Map.of(), List.of(), arguments);
+    }
+
+    /** As above, with variables added to this process's environment. */
+    public static ChildProcess start(
+            String name, Path logs, Map<String, String> environment, List<String> arguments) {
+        return start(name, logs, environment, List.of(), arguments);
+    }
+
+    /** As above, by a command that runs the one that follows it. */
+    static ChildProcess start(
+            String name,
+            Path logs,
+            Map<String, String> environment,
+            List<String> launcher,
+            List<String> arguments) {
+        List<String> command = new ArrayList<>(launcher);
         command.add(ProcessHandle.current().info().command().orElse("java"));
         command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
         command.addAll(
@@ -56,12 +72,12 @@ public final class ChildProcess implements AutoCloseable {
         command.add("--exit-with-parent");
         Path log = logs.resolve(name + ".log");
         try {
-            Process process =
+            ProcessBuilder builder =
                     new ProcessBuilder(command)
                             .redirectErrorStream(true)
-                            .redirectOutput(log.toFile())
-                            .start();
-            return new ChildProcess(name, process, log);
+                            .redirectOutput(log.toFile());
+            builder.environment().putAll(environment);
+            return new ChildProcess(name, builder.start(), log);
         } catch (IOException e) {
             throw new FleetException("cannot start " + name + ": " + e.getMessage(), e);
         }
@@ -69,12 +85,21 @@ public final class ChildProcess implements AutoCloseable {
 
     /** Waits until the child says where it listens. */
     public URI awaitReady() {
+        return URI.create(await(READY));
+    }
+
+    /**
+     * Waits for something that the child prints.
+     *
+     * @return what the pattern's first group has found
+     */
+    public String await(Pattern line) {
         long deadline = System.nanoTime() + READY_LIMIT.toNanos();
         while (System.nanoTime() - deadline < 0) {
             String output = output();
-            URI address = address(output);
-            if (address != null) {
-                return address;
+            String found = find(line, output);
+            if (found != null) {
+                return found;
             }
             if (!process.isAlive()) {
                 throw new FleetException(
@@ -99,10 +124,10 @@ public final class ChildProcess implements AutoCloseable {
         return URI.create(line.group(1));
     }
 
-    /** Where a process with this output listens, or null if it does not say so yet. */
-    static @Nullable URI address(String output) {
-        Matcher ready = READY.matcher(output);
-        return ready.find() ? URI.create(ready.group(1)) : null;
+    /** What the pattern's first group finds in a process's output, or null if it does not yet. */
+    static @Nullable String find(Pattern line, String output) {
+        Matcher found = line.matcher(output);
+        return found.find() ? found.group(1) : null;
     }
 
     public String name() {

@@ -44,6 +44,11 @@ public final class EngineProcess {
         return MemoryUsage.ofProcess(process.pid()).pssBytes() / MIB;
     }
 
+    /** The part of it in memory files, its own and other engines' that it maps. */
+    public double fileMemoryMiB() {
+        return MemoryUsage.ofProcess(process.pid()).pssShmemBytes() / MIB;
+    }
+
     public void sleep(int level, String mode) {
         admin.post("/sleep?level=" + level + "&mode=" + mode);
         requireSleeping(true);

@@ -26,6 +26,9 @@ import picocli.CommandLine.Option;
 public final class RouteCommand implements Callable<Integer> {
     private static final System.Logger LOG = System.getLogger("dormouse.cli");
 
+    /** How long the JDK's HTTP client keeps an idle connection; it reads this when first used. */
+    private static final String IDLE_SECONDS = "jdk.httpclient.keepalive.timeout";
+
     @Option(
             names = "--host",
             defaultValue = "127.0.0.1",
@@ -90,6 +93,9 @@ public final class RouteCommand implements Callable<Integer> {
         if (exitWithParent) {
             ExitWithParent.watch();
         }
+        // vLLM's server closes connections that were idle for 5 s, and whatever is sent on one at
+        // that moment is lost: the router closes them first.
+        System.setProperty(IDLE_SECONDS, System.getProperty(IDLE_SECONDS, "4"));
         Router router = start();
         Termination termination = Termination.serving(() -> windDown(router), router);
         System.out.printf(

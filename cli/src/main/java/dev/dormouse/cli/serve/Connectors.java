@@ -9,20 +9,18 @@ import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.core.ConnectorHalves;
+import dev.dormouse.engine.core.MemoryFiles;
 import dev.dormouse.model.ModelConfig;
-import dev.dormouse.transport.nixl.NixlTransport;
-import dev.dormouse.transport.nixl.UcxSleepDefaults;
+import dev.dormouse.transport.KvTransport;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Opens the connectors over NIXL with UCX. */
+/** Opens the connectors. */
 final class Connectors {
     private static final Logger LOGGER = System.getLogger("dormouse.cli");
-    private static final String BACKEND = "UCX";
 
     /**
      * Test only: with the value {@code skip-reregister} an engine keeps its registration over a
@@ -38,9 +36,14 @@ final class Connectors {
      * Opens both halves, with an agent for each rank and connector.
      *
      * @param model over all ranks
+     * @param files where peers' mappings come from
      */
     static ConnectorHalves open(
-            KvSettings settings, ModelConfig model, int ranks, EngineConfig engine) {
+            KvSettings settings,
+            ModelConfig model,
+            int ranks,
+            EngineConfig engine,
+            MemoryFiles files) {
         settings.warnings()
                 .forEach(
                         warning -> LOGGER.log(Level.WARNING, "--kv-transfer-config: {0}", warning));
@@ -49,7 +52,7 @@ final class Connectors {
             if (refusal != null) {
                 throw new IllegalArgumentException(refusal);
             }
-            sayWhatUcxIsTold(settings);
+            Transports.sayWhatUcxIsTold(settings);
         }
         List<SchedulerConnector> schedulers = new ArrayList<>();
         List<List<WorkerConnector>> workers = new ArrayList<>();
@@ -59,9 +62,9 @@ final class Connectors {
             }
             for (KvSettings each : settings.connectors()) {
                 ConnectorConfig config = config(each, model, ranks, engine);
-                Map<String, String> backend = backendParameters(each, engine.sleepMode());
+                Transports transports = new Transports(each, engine.sleepMode(), files);
                 for (int rank = 0; rank < ranks; rank++) {
-                    workers.get(rank).add(worker(each, config, rank, backend));
+                    workers.get(rank).add(worker(each, config, rank, transports.open()));
                 }
                 schedulers.add(
                         each.isPush()
@@ -84,8 +87,7 @@ final class Connectors {
     }
 
     private static WorkerConnector worker(
-            KvSettings settings, ConnectorConfig config, int rank, Map<String, String> backend) {
-        NixlTransport transport = NixlTransport.open(BACKEND, backend);
+            KvSettings settings, ConnectorConfig config, int rank, KvTransport transport) {
         return settings.isPush()
                 ? PushConnector.worker(config, rank, transport)
                 : PullConnector.worker(config, rank, transport);
@@ -104,23 +106,6 @@ final class Connectors {
                 .tpSize(ranks)
                 .skipReregistration(isFaulty())
                 .build();
-    }
-
-    /**
-     * Once, however many agents there are: the defaults yield to the process's environment alone.
-     */
-    private static void sayWhatUcxIsTold(KvSettings settings) {
-        Map<String, String> added =
-                UcxSleepDefaults.added(settings.backendParameters(), System.getenv());
-        LOGGER.log(
-                Level.INFO,
-                "sleep mode tells UCX: {0}",
-                added.isEmpty() ? "nothing, all is set by the user" : added);
-    }
-
-    private static Map<String, String> backendParameters(KvSettings settings, boolean sleepMode) {
-        Map<String, String> given = settings.backendParameters();
-        return sleepMode ? UcxSleepDefaults.applied(given, System.getenv()) : given;
     }
 
     private static boolean isFaulty() {

@@ -9,6 +9,7 @@ import dev.dormouse.connector.ConnectorException;
 import dev.dormouse.connector.KvTransferConfig;
 import dev.dormouse.connector.LoadFailurePolicy;
 import dev.dormouse.connector.PeerPolicy;
+import dev.dormouse.connector.TransportChoice;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -111,7 +112,17 @@ final class KvSettings {
                 : options.loadFailurePolicy == ServeOptions.LoadFailurePolicy.recompute;
     }
 
-    /** Parameters of the transport's backend. */
+    /** Which way KV takes. */
+    TransportChoice transport() {
+        return switch (options.kvTransport) {
+            case auto -> TransportChoice.AUTO;
+            case nixl -> TransportChoice.NIXL;
+            case local -> TransportChoice.LOCAL;
+            case null -> config.transport() == null ? TransportChoice.AUTO : config.transport();
+        };
+    }
+
+    /** Parameters of NIXL's backend. */
     Map<String, String> backendParameters() {
         return config.threads() == null
                 ? Map.of()

@@ -33,12 +33,30 @@ final class ServeOptions {
         }
     }
 
+    /** Which way KV takes between engines. */
+    enum KvTransport {
+        /** Mapped memory where that can be, else NIXL. */
+        auto,
+        /** NIXL. */
+        nixl,
+        /** Mapped memory alone. */
+        local
+    }
+
     /** What becomes of a request whose KV cannot be read. */
     enum LoadFailurePolicy {
         /** It fails. */
         fail,
         /** Its prompt is computed here. */
         recompute
+    }
+
+    /** Who is served first. */
+    enum SchedulingPolicy {
+        /** Who came first. */
+        fcfs,
+        /** Whose request has the smallest priority, and of those who came first. */
+        priority
     }
 
     @Option(
@@ -172,6 +190,13 @@ final class ServeOptions {
     @Nullable String kvAllowedPeerPorts;
 
     @Option(
+            names = "--kv-transport",
+            paramLabel = "TRANSPORT",
+            description =
+                    "How KV comes from other engines: auto (mapped memory from those of this host, NIXL from others), nixl, or local (mapped memory only, engines of other hosts are refused) (default: auto).")
+    @Nullable KvTransport kvTransport;
+
+    @Option(
             names = "--kv-max-peer-blocks",
             paramLabel = "N",
             description =
@@ -223,6 +248,14 @@ final class ServeOptions {
             description =
                     "Requests that may wait; further ones are answered 503 (default: ${DEFAULT-VALUE}).")
     int maxNumWaiting;
+
+    @Option(
+            names = "--scheduling-policy",
+            paramLabel = "POLICY",
+            defaultValue = "fcfs",
+            description =
+                    "Who is served first: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}). With fcfs who came first; with priority whose request has the smallest 'priority'.")
+    SchedulingPolicy schedulingPolicy = SchedulingPolicy.fcfs;
 
     @Option(
             names = "--enable-prefix-caching",

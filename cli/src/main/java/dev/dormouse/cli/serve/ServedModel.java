@@ -4,6 +4,7 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.core.ConnectorHalves;
 import dev.dormouse.engine.core.Engines;
+import dev.dormouse.engine.core.MemoryFiles;
 import dev.dormouse.model.LlamaModel;
 import dev.dormouse.model.ModelConfig;
 import dev.dormouse.model.ModelFiles;
@@ -57,11 +58,12 @@ final class ServedModel implements AutoCloseable {
      */
     Engine startEngine(ServeOptions options, KvSettings settings) {
         EngineConfig config = engineConfig(options, settings);
+        MemoryFiles files = new MemoryFiles();
         @Nullable ConnectorHalves connector =
                 settings.role() == null
                         ? null
-                        : Connectors.open(settings, model.config(), model.ranks(), config);
-        return Engines.start(config, model, tokenizer, connector);
+                        : Connectors.open(settings, model.config(), model.ranks(), config, files);
+        return Engines.start(config, model, tokenizer, connector, files);
     }
 
     private EngineConfig engineConfig(ServeOptions options, KvSettings settings) {

@@ -76,6 +76,7 @@ public final class ServingEngine implements AutoCloseable {
                         ServerConfig.DEFAULT_MAX_BODY_BYTES,
                         options.maxNumSeqs + options.maxNumWaiting,
                         servedLegs(role),
+                        options.schedulingPolicy == ServeOptions.SchedulingPolicy.priority,
                         admin(options),
                         options.apiKeys(System.getenv()),
                         Version.ofProject()),

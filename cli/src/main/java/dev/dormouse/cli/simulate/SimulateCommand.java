@@ -104,12 +104,13 @@ public final class SimulateCommand implements Callable<Integer> {
                 "requests: %d answered as by an engine that never slept, %d refused with a reason%n",
                 all.answered(), all.refused());
         out.printf(
-                "remote KV: %d prompt tokens read, %d of them for next turns, %d reads failed or refused, %d holds ran out, %d were taken back%n",
+                "remote KV: %d prompt tokens read, %d of them for next turns, %d reads failed or refused, %d holds ran out, %d were taken back, %d mappings were taken back%n",
                 all.remoteTokens(),
                 all.turnTokens(),
                 all.failedReads(),
                 all.expiredHolds(),
-                all.revokedHolds());
+                all.revokedHolds(),
+                all.revokedMappings());
         out.printf(
                 "handshakes: %d succeeded, %d failed%n", all.handshakes(), all.failedHandshakes());
         out.printf(

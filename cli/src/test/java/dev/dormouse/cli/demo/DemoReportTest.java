@@ -63,6 +63,37 @@ class DemoReportTest {
     }
 
     @Test
+    void theFaultShowsOnlyIfNoOutputIsRightNobodySaysSoAndNothingCameBack() {
+        assertThat(fault(0, 0, 500).ok()).isTrue();
+        assertThat(fault(1, 0, 500).ok()).as("an output is right").isFalse();
+        assertThat(fault(0, 1, 500).ok()).as("somebody says so").isFalse();
+        assertThat(fault(0, 0, 244).ok()).as("the memory came back").isFalse();
+        assertThat(fault(0, 0, 500).toTable())
+                .contains("0 of 30 outputs equal after the wake, 0 errors; asleep 0 of 256 MiB");
+        assertThat(Json.parse(fault(0, 0, 500).toJson()).path("ok").asBoolean()).isTrue();
+    }
+
+    private static FaultReport fault(int equal, long failed, double asleepMiB) {
+        CaseResult sleep =
+                new CaseResult(
+                        "sleep-prefill",
+                        1,
+                        30,
+                        equal,
+                        500,
+                        asleepMiB,
+                        756,
+                        failed,
+                        30,
+                        0,
+                        1.0,
+                        210,
+                        180,
+                        List.of("30 of 30 outputs differ"));
+        return new FaultReport("m", "local", 256, List.of(row(List.of()), sleep));
+    }
+
+    @Test
     void everyKindOfFaultIsComplainedAbout() {
         Judgement judgement = new Judgement();
         judgement.outputs(10, 9);

@@ -17,7 +17,6 @@ import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.cli.fleet.Json;
 import dev.dormouse.testkit.Await;
-import dev.dormouse.testkit.Natives;
 import dev.dormouse.testkit.Seeded;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -26,7 +25,6 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -34,15 +32,15 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.extension.ExtendWith;
 
 /**
  * Prefill engine, decode engine and router as processes, with the real model over the real NIXL.
  * Each test leaves them as it found them.
  */
+@ExtendWith(SharedFleet.class)
 class EndToEndTest {
     private static final String PROMPT = DemoPrompts.first(1).getFirst();
 
@@ -57,27 +55,17 @@ class EndToEndTest {
     private static final String HELD = "dormouse:num_requests_held_for_remote";
     private static final String EXPIRED = "vllm:nixl_num_kv_expired_reqs_total";
 
-    @TempDir private static Path logs;
     private static LiveFleet fleet;
 
     /** What an engine alone answers to {@link #PROMPT}. */
     private static List<Integer> alone;
 
     @BeforeAll
-    static void start() {
-        Natives.nixlDirectory();
-        Natives.model();
-        fleet = new LiveFleet(logs);
+    static void start(LiveFleet shared) {
+        fleet = shared;
         // Asked without transfer parameters the decode engine computes the prompt itself.
         alone = fleet.decode().complete(PROMPT, TOKENS).tokens();
         assertThat(alone).hasSize(TOKENS);
-    }
-
-    @AfterAll
-    static void stop() {
-        if (fleet != null) {
-            fleet.close();
-        }
     }
 
     /** One request that must go the whole way: computed by one engine, read by the other. */
@@ -170,7 +158,8 @@ class EndToEndTest {
         assertThatThrownBy(() -> request.get(60, TimeUnit.SECONDS))
                 .isInstanceOf(ExecutionException.class)
                 .hasCauseInstanceOf(FleetException.class)
-                .hasMessageContaining("router answered /v1/completions with 502");
+                .hasMessageContaining("router answered /v1/completions with 503")
+                .hasMessageContaining("prefill_unreachable");
         // What was handed over before is gone as well.
         CompletableFuture<Endpoint.Completion> read =
                 CompletableFuture.supplyAsync(

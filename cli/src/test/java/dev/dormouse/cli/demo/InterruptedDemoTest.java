@@ -2,6 +2,7 @@ package dev.dormouse.cli.demo;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.io.IOException;
@@ -22,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Whatever ends a running demonstration, nothing of it stays. */
+/** Whatever ends a running demonstration, here of a tiny model, nothing of it stays. */
 class InterruptedDemoTest {
     private static final Duration LIMIT = Duration.ofMinutes(2);
 
@@ -35,7 +36,8 @@ class InterruptedDemoTest {
     @BeforeEach
     void start() throws IOException {
         Natives.nixlDirectory();
-        Natives.model();
+        Path model = directory.resolve("tiny");
+        TinyModelFolder.write(model);
         List<String> command = new ArrayList<>();
         // A session of its own, and so a process group: what a terminal's Ctrl-C reaches.
         command.addAll(List.of("setsid", ProcessHandle.current().info().command().orElse("java")));
@@ -44,6 +46,7 @@ class InterruptedDemoTest {
         command.addAll(
                 List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
         command.addAll(List.of("demo", "--quick", "--tokens", "1", "--kv-cache-mib", "64"));
+        command.addAll(List.of("--model", model.toString()));
         ProcessBuilder builder =
                 new ProcessBuilder(command)
                         .redirectErrorStream(true)

@@ -141,7 +141,7 @@ final class LiveFleet implements AutoCloseable {
         arguments.addAll(List.of("--shutdown-timeout", "0"));
         arguments.addAll(List.of("--side-channel-port", Integer.toString(sideChannelPort)));
         arguments.addAll(List.of("--kv-cache-memory", "64MiB", "--enable-sleep-mode"));
-        arguments.addAll(List.of("--kv-lease-duration", "6"));
+        arguments.addAll(List.of("--kv-lease-duration", "6", "--kv-transport", "nixl"));
         arguments.addAll(List.of(more));
         arguments.addAll(ofEngines);
         return launch(arguments.toArray(String[]::new));

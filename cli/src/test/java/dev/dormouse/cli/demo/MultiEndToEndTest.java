@@ -7,6 +7,7 @@ import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.nio.file.Path;
@@ -22,10 +23,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A decode engine with several connectors between a prefill engine that is read from and one that
- * pushes, behind one router, all of them processes.
+ * pushes, behind one router, all of them processes, with a tiny model.
  */
 class MultiEndToEndTest {
-    private static final String PROMPT = DemoPrompts.first(1).getFirst();
+    private static final String PROMPT =
+            "In the evening the lamps along the harbour were lit one by one, and then the boats came"
+                    + " home with all that they had caught since the morning";
     private static final int TOKENS = 8;
     private static final String PULL = "{\"kv_connector\": \"NixlConnector\"}";
     private static final String PUSH = "{\"kv_connector\": \"NixlPushConnector\"}";
@@ -42,7 +45,7 @@ class MultiEndToEndTest {
     @BeforeAll
     static void start() {
         Natives.nixlDirectory();
-        Natives.model();
+        TinyModelFolder.write(logs.resolve("tiny"));
         // One after the other: a start has a limit, and takes all cores.
         pulled = serve("pulled", "kv_producer", PULL);
         pushing = serve("pushing", "kv_producer", PUSH);
@@ -66,6 +69,7 @@ class MultiEndToEndTest {
                         List.of(
                                 "serve",
                                 "--port=0",
+                                "--model=" + logs.resolve("tiny"),
                                 "--side-channel-port=0",
                                 "--shutdown-timeout=0",
                                 "--kv-cache-memory=64MiB",

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.nio.file.Path;
@@ -13,9 +14,11 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Engines and router as processes, where the prefill engine pushes. */
+/** Engines with a tiny model and a router as processes, where the prefill engine pushes. */
 class PushEndToEndTest {
-    private static final String PROMPT = DemoPrompts.first(1).getFirst();
+    private static final String PROMPT =
+            "In the evening the lamps along the harbour were lit one by one, and then the boats came"
+                    + " home with all that they had caught since the morning";
     private static final int TOKENS = 12;
 
     @TempDir private static Path logs;
@@ -25,10 +28,13 @@ class PushEndToEndTest {
     @BeforeAll
     static void start() {
         Natives.nixlDirectory();
-        Natives.model();
+        Path model = logs.resolve("tiny");
+        TinyModelFolder.write(model);
         fleet =
                 new LiveFleet(
                         logs,
+                        "--model",
+                        model.toString(),
                         "--kv-transfer-config",
                         "{\"kv_connector\": \"NixlPushConnector\", \"kv_role\": \"kv_both\"}");
         alone = fleet.decode().complete(PROMPT, TOKENS).tokens();

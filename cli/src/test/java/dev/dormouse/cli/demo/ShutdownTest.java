@@ -6,8 +6,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,6 +28,17 @@ final class ShutdownTest {
     static void requireNatives() {
         Natives.nixlDirectory();
         Natives.model();
+    }
+
+    /** An engine that has nothing to compute for long. */
+    private ChildProcess serveTiny(String... more) {
+        Path model = logs.resolve("tiny");
+        if (!Files.exists(model)) {
+            TinyModelFolder.write(model);
+        }
+        List<String> arguments = new ArrayList<>(List.of("--model", model.toString()));
+        arguments.addAll(List.of(more));
+        return serve(arguments.toArray(String[]::new));
     }
 
     private ChildProcess serve(String... more) {
@@ -75,9 +88,10 @@ final class ShutdownTest {
 
     @Test
     void aHeldPromptMayBeReadUntilTheLimitAlsoIfTheHolderIsToldToEnd() {
-        try (ChildProcess process = serve("--role", "prefill", "--shutdown-timeout", "60")) {
+        try (ChildProcess process = serveTiny("--role", "prefill", "--shutdown-timeout", "60")) {
             EngineProcess prefill = new EngineProcess(process);
-            try (ChildProcess reader = serve("--role", "decode", "--no-enable-prefix-caching")) {
+            try (ChildProcess reader =
+                    serveTiny("--role", "decode", "--no-enable-prefix-caching")) {
                 EngineProcess decode = new EngineProcess(reader);
                 JsonNode params = prefill.endpoint().prefill(PROMPT);
                 CompletableFuture<Integer> status =
@@ -97,7 +111,7 @@ final class ShutdownTest {
 
     @Test
     void asleepItEndsWithStatusZero() {
-        try (ChildProcess process = serve("--hold-requests-while-asleep")) {
+        try (ChildProcess process = serveTiny("--hold-requests-while-asleep")) {
             EngineProcess engine = new EngineProcess(process);
             engine.sleep(2, "wait");
             CompletableFuture<?> waiting =

@@ -9,6 +9,7 @@ import ch.qos.logback.core.read.ListAppender;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.core.ConnectorHalves;
+import dev.dormouse.engine.core.MemoryFiles;
 import dev.dormouse.model.KvType;
 import dev.dormouse.model.ModelConfig;
 import dev.dormouse.testkit.Natives;
@@ -61,7 +62,8 @@ final class ConnectorsTest {
         logger.setLevel(Level.INFO);
         logger.addAppender(appender);
         try {
-            ConnectorHalves halves = Connectors.open(settings(json), MODEL, 2, engine(sleepMode));
+            ConnectorHalves halves =
+                    Connectors.open(settings(json), MODEL, 2, engine(sleepMode), new MemoryFiles());
             assertThat(halves.workers()).as("one per rank").hasSize(2);
             halves.workers().forEach(WorkerConnector::close);
             halves.scheduler().close();

@@ -3,10 +3,12 @@ package dev.dormouse.cli.serve;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.dormouse.connector.CompatibilityFactors;
 import dev.dormouse.connector.ConnectorConfig;
 import dev.dormouse.connector.ConnectorException;
+import dev.dormouse.connector.TransportChoice;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -79,6 +81,22 @@ final class KvSettingsTest {
         assertThat(config.sideChannelPort()).isEqualTo(5602);
         assertThat(config.peers())
                 .hasToString("peers=[192.0.2.0/24, *.local] ports=5600-5700 maxBlocks=88");
+    }
+
+    @Test
+    void kvTakesTheNearestWayUnlessTheJsonOrTheOptionSaysAnother() {
+        String nixl =
+                """
+                --kv-transfer-config={"kv_connector": "NixlConnector", "kv_role": "kv_consumer",
+                  "kv_connector_extra_config": {"kv_transport": "nixl"}}
+                """;
+        assertThat(parse().transport()).isEqualTo(TransportChoice.AUTO);
+        assertThat(parse(nixl).transport()).isEqualTo(TransportChoice.NIXL);
+        assertThat(parse(nixl, "--kv-transport=local").transport())
+                .isEqualTo(TransportChoice.LOCAL);
+        assertThatThrownBy(() -> parse(nixl.replace("\"nixl\"", "\"rdma\"")))
+                .hasMessageContaining("kv_transport")
+                .hasMessageContaining("auto, nixl or local");
     }
 
     @Test

@@ -2,22 +2,14 @@ package dev.dormouse.engine.core;
 
 import dev.dormouse.connector.ConnectorRequest;
 import dev.dormouse.connector.ConnectorStep;
-import dev.dormouse.connector.FinishKind;
-import dev.dormouse.connector.KvTransferParams;
 import dev.dormouse.connector.RankReports;
 import dev.dormouse.connector.ReleaseTimeoutException;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineState.Phase;
-import dev.dormouse.engine.FinishReason;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
-import dev.dormouse.engine.output.OutputProcessor;
-import dev.dormouse.engine.sampling.Candidates;
-import dev.dormouse.engine.sampling.NoTokenLeftException;
 import dev.dormouse.memory.MemoryTag;
-import dev.dormouse.model.Logits;
-import dev.dormouse.model.SequenceChunk;
 import java.lang.System.Logger.Level;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -37,7 +29,7 @@ final class EngineCore {
 
     private final Parts parts;
     private final RankReports reports;
-    private final Candidates candidates = new Candidates();
+    private final Computation computation;
     private boolean opened;
     private boolean closing;
     private @Nullable Throwable failure;
@@ -45,6 +37,9 @@ final class EngineCore {
     EngineCore(Parts parts) {
         this.parts = parts;
         this.reports = new RankReports(parts.ranks().workers().size());
+        this.computation =
+                new Computation(
+                        parts.ranks(), parts.scheduler(), parts.counters(), parts.statistics());
     }
 
     /** What a core works with; wired once. */
@@ -97,7 +92,7 @@ final class EngineCore {
             giveOrders();
         }
         if (!batch.isEmpty()) {
-            compute(batch);
+            computation.run(batch);
             work++;
         }
         work += parts.transitions().advance() ? 1 : 0;
@@ -378,71 +373,6 @@ final class EngineCore {
         if (parts.connector() != null) {
             ConnectorStep step = parts.connector().step();
             parts.ranks().workers().forEach(worker -> worker.start(step));
-        }
-    }
-
-    private void compute(Batch batch) {
-        List<SequenceChunk> chunks = batch.chunks();
-        Logits logits;
-        try {
-            logits = parts.ranks().forward(chunks);
-        } catch (RuntimeException e) {
-            LOG.log(Level.ERROR, () -> "step failed sequences=" + batch.parts().size(), e);
-            for (Batch.Part part : batch.parts()) {
-                parts.scheduler()
-                        .fail(
-                                part.sequence(),
-                                FailureKind.INTERNAL,
-                                "the computation failed: " + e.getMessage());
-            }
-            return;
-        }
-        score(batch, logits);
-        parts.scheduler().computed(batch);
-        int rows = 0;
-        for (Batch.Part part : batch.parts()) {
-            rows += part.logitRows();
-            if (part.sequence().uncomputed() == 0) {
-                generate(part.sequence(), logits, rows - 1);
-            }
-        }
-    }
-
-    /** Before anything is sampled, since that changes rows. */
-    private static void score(Batch batch, Logits logits) {
-        int row = 0;
-        for (Batch.Part part : batch.parts()) {
-            part.sequence().score(logits, row, part.tokens());
-            row += part.logitRows();
-        }
-    }
-
-    private void generate(Sequence sequence, Logits logits, int row) {
-        OutputProcessor.Step step;
-        try {
-            step = sequence.append(sequence.sample(logits, row, candidates));
-        } catch (NoTokenLeftException e) {
-            parts.scheduler()
-                    .fail(sequence, FailureKind.INVALID_REQUEST, String.valueOf(e.getMessage()));
-            return;
-        } catch (RuntimeException e) {
-            LOG.log(Level.ERROR, () -> "output failed request=" + sequence.id(), e);
-            parts.scheduler()
-                    .fail(sequence, FailureKind.INTERNAL, "the output failed: " + e.getMessage());
-            return;
-        }
-        parts.counters().generatedTokens++;
-        FinishReason finish = step.finish();
-        if (finish != null) {
-            FinishKind kind =
-                    switch (finish) {
-                        case STOP -> FinishKind.STOPPED;
-                        case LENGTH -> FinishKind.LENGTH;
-                        case ABORT -> FinishKind.ABORTED;
-                    };
-            @Nullable KvTransferParams params = parts.scheduler().end(sequence, kind);
-            parts.statistics().refresh();
-            sequence.tellFinished(finish, step.stopReason(), params);
         }
     }
 }

@@ -29,7 +29,7 @@ public final class Engines {
     private Engines() {}
 
     /**
-     * What an engine takes from its surroundings, so that tests can control it.
+     * What an engine takes from its surroundings, so that others can stand in for them.
      *
      * @param nanoClock as {@link System#nanoTime}
      * @param memory where its ranks' memory comes from
@@ -42,10 +42,10 @@ public final class Engines {
             RandomGenerator seeds,
             Runnable heapTrimmer) {
         /** The machine's. */
-        static Surroundings real(EngineConfig config) {
+        public static Surroundings ofMachine(EngineConfig config, MemoryFiles files) {
             return new Surroundings(
                     System::nanoTime,
-                    MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
+                    MachineMemory.source(config.poisonWokenMemory(), System::nanoTime, files),
                     new SecureRandom(),
                     () -> {
                         System.gc();
@@ -73,20 +73,33 @@ public final class Engines {
      * @param model as many ranks as it has, the engine has
      * @param tokenizer the model's
      * @param connector moves KV to and from other engines, or null for an engine that works alone
+     * @param files are told of the memory before the connector registers it
      * @throws IllegalArgumentException if the settings do not fit the model
      */
     public static Engine start(
             EngineConfig config,
             LanguageModel model,
             Tokenizer tokenizer,
-            @Nullable ConnectorHalves connector) {
+            @Nullable ConnectorHalves connector,
+            MemoryFiles files) {
+        return start(
+                config, model, tokenizer, connector, Surroundings.ofMachine(config, files));
+    }
+
+    /** As above, elsewhere. */
+    public static Engine start(
+            EngineConfig config,
+            LanguageModel model,
+            Tokenizer tokenizer,
+            @Nullable ConnectorHalves connector,
+            Surroundings surroundings) {
         Text text =
                 new Text(
                         tokenizer.endOfGeneration(),
                         skipSpecial -> decoder(tokenizer.decoder(skipSpecial)));
         LocalEngine engine;
         try {
-            engine = assemble(config, model, text, connector, Surroundings.real(config));
+            engine = assemble(config, model, text, connector, surroundings);
         } catch (RuntimeException e) {
             throw afterClosing(e, model, connector);
         }

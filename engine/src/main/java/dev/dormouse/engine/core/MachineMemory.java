@@ -17,29 +17,38 @@ final class MachineMemory implements RankMemory {
     private static final byte POISON = (byte) 0x5a;
 
     private final SleepableMemory memory;
+    private final MemoryFiles files;
     private final Map<MemoryTag, SleepableRegion> regions = new EnumMap<>(MemoryTag.class);
 
-    private MachineMemory(int rank, Map<MemoryTag, Long> capacityBytes, SleepableMemory memory) {
+    private MachineMemory(
+            int rank,
+            Map<MemoryTag, Long> capacityBytes,
+            SleepableMemory memory,
+            MemoryFiles files) {
         this.memory = memory;
+        this.files = files;
         capacityBytes.forEach(
                 (tag, bytes) ->
                         regions.put(
                                 tag, memory.allocate(tag.label() + ".rank" + rank, tag, bytes)));
+        files.add(memory, capacityBytes.keySet());
     }
 
     /**
      * The machine's memory.
      *
      * @param poison whether woken memory is filled with a pattern
+     * @param files are told of it
      */
-    static Source source(boolean poison, LongSupplier nanoClock) {
+    static Source source(boolean poison, LongSupplier nanoClock, MemoryFiles files) {
         return (rank, capacityBytes) -> {
             MemoryOptions options = MemoryOptions.of(capacityBytes);
             return new MachineMemory(
                     rank,
                     capacityBytes,
                     SleepableMemory.reserve(
-                            poison ? options.withPoison(POISON) : options, nanoClock));
+                            poison ? options.withPoison(POISON) : options, nanoClock),
+                    files);
         };
     }
 
@@ -79,6 +88,7 @@ final class MachineMemory implements RankMemory {
 
     @Override
     public void close() {
+        files.remove(memory);
         memory.close();
     }
 

@@ -6,32 +6,36 @@ import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineConfig;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.kv.BlockManager;
-import java.util.ArrayDeque;
+import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Decides what each step computes: first one token of every sequence that generates, then chunks of
- * prompts, then new sequences in order of arrival.
+ * prompts, then new sequences in order of {@linkplain Sequence#URGENCY urgency}, which is that of
+ * arrival unless requests have priorities.
  *
  * <p>A sequence is admitted with blocks for all its tokens so far. One that needs a block when none
- * is left waits for what is held for a next turn and can go, else it takes one from the youngest,
- * which goes back to the head of the queue and is computed again later. Sequences that wait for a
- * read count as admitted, so they find a place when the read ends; and since whoever has blocks
- * runs, reads, or is held for a bounded time, the queue always moves on.
+ * is left waits for what is held for a next turn and can go, else it takes one from the least
+ * urgent, which goes back to its place in the queue and is computed again later. Sequences that
+ * wait for a read count as admitted, so they find a place when the read ends; and since whoever has
+ * blocks runs, reads, or is held for a bounded time, the queue always moves on.
  */
 final class Scheduler {
+    private static final System.Logger LOG = System.getLogger("dormouse.engine");
+
     private final EngineConfig config;
     private final BlockManager blocks;
     private final RemoteKv remote;
     private final Counters counters;
     private final Map<String, Sequence> live = new HashMap<>();
-    private final Deque<Sequence> waiting = new ArrayDeque<>();
+    private final NavigableSet<Sequence> waiting = new TreeSet<>(Sequence.URGENCY);
     private final List<Sequence> running = new ArrayList<>();
     private boolean frozen;
 
@@ -74,10 +78,10 @@ final class Scheduler {
         frozen = freeze;
     }
 
-    /** Puts a new sequence at the end of the queue. */
+    /** Puts a new sequence into the queue. */
     void add(Sequence sequence) {
         live.put(sequence.requestId(), sequence);
-        waiting.addLast(sequence);
+        waiting.add(sequence);
         counters.promptTokens += sequence.promptTokens();
         remote.onArrival(sequence);
     }
@@ -115,7 +119,7 @@ final class Scheduler {
 
     /**
      * Grows the sequence's table for its next token. If no block is left it waits for those of a
-     * hold that can end, or takes the youngest's; false if it has no room in this step.
+     * hold that can end, or takes the least urgent one's; false if it has no room in this step.
      */
     private boolean findRoom(Sequence sequence) {
         while (sequence.status() == Sequence.Status.RUNNING) {
@@ -133,7 +137,7 @@ final class Scheduler {
     private void admit(List<Batch.Part> parts, StepBudget budget) {
         while (!waiting.isEmpty()
                 && running.size() + remote.receivingCount() < config.maxSequences()) {
-            Sequence sequence = waiting.getFirst();
+            Sequence sequence = waiting.first();
             int cached = blocks.cachedTokens(sequence.tokens(), sequence.reusableTokens());
             int external = remote.externalTokens(sequence, cached);
             if (external == 0 && !budget.hasRoomFor(sequence)) {
@@ -144,7 +148,7 @@ final class Scheduler {
                 boolean _ = remote.makeRoom(Math.max(1, needed - blocks.freeBlocks()));
                 return;
             }
-            waiting.removeFirst();
+            waiting.remove(sequence);
             if (config.prefixCaching() && !sequence.wasAdmitted()) {
                 counters.prefixCacheQueries += sequence.promptTokens();
                 counters.prefixCacheHits += cached;
@@ -186,7 +190,7 @@ final class Scheduler {
                 case QUARANTINED -> {
                     sequence.forbidRemoteRead();
                     sequence.become(Sequence.Status.WAITING);
-                    waiting.addFirst(sequence);
+                    waiting.add(sequence);
                     failUnlessRecomputed(sequence, received.reason());
                 }
             }
@@ -195,11 +199,18 @@ final class Scheduler {
 
     private void failUnlessRecomputed(Sequence sequence, String reason) {
         if (!config.recomputeFailedLoads() && !sequence.isPrefill()) {
+            // The reason may name a peer's address, which is no business of the client's.
+            LOG.log(
+                    Level.WARNING,
+                    "the prompt''s KV could not be read: request={0} cause={1}",
+                    sequence.requestId(),
+                    reason.isEmpty() ? "unknown" : reason);
             fail(
                     sequence,
                     FailureKind.KV_TRANSFER_FAILED,
-                    "the KV cache of the prompt could not be read from the prefill engine"
-                            + (reason.isEmpty() ? "" : ": " + reason));
+                    "the KV cache of the prompt could not be read from the prefill engine; the"
+                            + " log of the engine that reads it has the cause, under request="
+                            + sequence.requestId());
         }
     }
 
@@ -281,14 +292,14 @@ final class Scheduler {
         blocks.free(victim.blocks());
         victim.lostBlocks();
         victim.become(Sequence.Status.WAITING);
-        waiting.addFirst(victim);
+        waiting.add(victim);
         counters.preemptions++;
     }
 
-    /** Puts a sequence among the running ones, which stay in order of arrival. */
+    /** Puts a sequence among the running ones, the most urgent of which comes first. */
     private void run(Sequence sequence) {
         int at = running.size();
-        while (at > 0 && running.get(at - 1).order() > sequence.order()) {
+        while (at > 0 && Sequence.URGENCY.compare(running.get(at - 1), sequence) > 0) {
             at--;
         }
         running.add(at, sequence);

@@ -17,6 +17,7 @@ import dev.dormouse.model.Logits;
 import dev.dormouse.model.SequenceChunk;
 import java.lang.System.Logger.Level;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -39,8 +40,14 @@ final class Sequence {
         ENDED
     }
 
+    /** Who comes first: by priority, then by arrival. */
+    static final Comparator<Sequence> URGENCY =
+            Comparator.comparingInt((Sequence sequence) -> sequence.priority)
+                    .thenComparingLong(sequence -> sequence.order);
+
     private final String requestId;
     private final ConnectorRequest connectorRequest;
+    private final int priority;
     private final long order;
     private final GenerationListener listener;
     private final Sampler sampler;
@@ -67,6 +74,7 @@ final class Sequence {
             Sampler sampler,
             OutputProcessor output) {
         this.requestId = request.id();
+        this.priority = request.priority();
         this.order = order;
         this.listener = listener;
         this.sampler = sampler;

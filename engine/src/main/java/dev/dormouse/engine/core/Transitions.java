@@ -37,7 +37,7 @@ final class Transitions {
     private final StatisticsBoard statistics;
     private final LongSupplier nanoClock;
     private final Deque<Command.Change> queue = new ArrayDeque<>();
-    private @Nullable Drain draining;
+    private final Draining draining;
 
     /** A drain was cancelled for the resume that comes next. */
     private boolean cancelled;
@@ -57,11 +57,12 @@ final class Transitions {
         this.coordinator = coordinator;
         this.statistics = statistics;
         this.nanoClock = nanoClock;
+        this.draining = new Draining(life, scheduler, remote, coordinator, nanoClock);
     }
 
     /** True while a transition waits for requests to end. */
     boolean isDraining() {
-        return draining != null;
+        return draining.current() != null;
     }
 
     void enqueue(Command.Change change) {
@@ -70,11 +71,15 @@ final class Transitions {
 
     /** Begins or completes a transition if it can; true if it did. */
     boolean advance() {
-        Drain current = draining;
+        Drain current = draining.current();
         if (current != null) {
             if (current.isDone(scheduler, remote)) {
-                endDrain();
-                settle(current.change(), () -> complete(current));
+                settle(
+                        current.change(),
+                        () -> {
+                            draining.end();
+                            return complete(current);
+                        });
                 return true;
             }
             if (queue.stream().anyMatch(c -> c.transition() instanceof Transition.Resume)) {
@@ -96,23 +101,28 @@ final class Transitions {
         return true;
     }
 
-    private void endDrain() {
-        draining = null;
-        coordinator.drain(false);
-    }
-
-    /** Goes back to what was before the drain; requests that its mode ended stay ended. */
+    /** Answers a transition that was begun, and goes back to what was before its drain. */
     private void giveUp(Drain current, TransitionRefusedException why) {
         LOG.log(
                 Level.WARNING,
                 "transition {0} given up: {1}",
                 current.change().transition(),
                 why.getMessage());
-        endDrain();
-        coordinator.carryOn();
-        life.enter(current.phaseBefore(), current.admissionBefore());
+        settle(
+                current.change(),
+                () -> {
+                    goBack(current, why);
+                    throw why;
+                });
+    }
+
+    private void goBack(Drain current, RuntimeException why) {
+        try {
+            draining.goBack(current, why);
+        } catch (SleepCoordinator.BrokenException e) {
+            throw broken(e);
+        }
         statistics.refresh();
-        current.change().outcome().completeExceptionally(why);
     }
 
     /**
@@ -122,8 +132,7 @@ final class Transitions {
     void fail() {
         life.enter(Phase.FAILED, Admission.SHUT);
         coordinator.withdraw();
-        Drain current = draining;
-        draining = null;
+        Drain current = draining.drop();
         if (current != null) {
             current.change()
                     .outcome()
@@ -134,8 +143,7 @@ final class Transitions {
     /** The engine ends: answers every transition that was not made. */
     void close() {
         life.enter(Phase.CLOSED, Admission.SHUT);
-        Drain current = draining;
-        draining = null;
+        Drain current = draining.drop();
         if (current != null) {
             queue.addFirst(current.change());
         }
@@ -289,31 +297,14 @@ final class Transitions {
 
     /** Lets requests end, or stops them, as the mode says. */
     private void drain(
-            Command.Change change, PauseMode asked, boolean memoryGoes, boolean refuseNew) {
-        // Nothing computes while the engine sleeps, so what an earlier sleep kept cannot end.
-        PauseMode mode =
-                asked == PauseMode.WAIT && life.phase() == Phase.ASLEEP ? PauseMode.KEEP : asked;
-        draining =
-                new Drain(
-                        change,
-                        mode,
-                        memoryGoes,
-                        new PhaseTimes(nanoClock),
-                        life.phase(),
-                        life.admission());
-        life.enter(
-                life.phase() == Phase.ASLEEP ? Phase.FALLING_ASLEEP : Phase.PAUSING,
-                switch (mode) {
-                    case WAIT -> Admission.DRAINING;
-                    case ABORT -> Admission.SHUT;
-                    case KEEP -> refuseNew ? Admission.SHUT : Admission.FROZEN;
-                });
-        coordinator.drain(memoryGoes);
-        if (mode == PauseMode.ABORT) {
-            scheduler.abortAll();
-        }
-        if (memoryGoes && mode != PauseMode.WAIT && remote.heldCount() > 0) {
-            coordinator.revoke();
+            Command.Change change, PauseMode mode, boolean memoryGoes, boolean refuseNew) {
+        try {
+            draining.begin(change, mode, memoryGoes, refuseNew);
+        } catch (SleepCoordinator.BrokenException e) {
+            throw broken(e);
+        } catch (RuntimeException e) {
+            throw new TransitionRefusedException(
+                    UNAVAILABLE, "the drain failed, and was undone: " + e.getMessage(), e);
         }
     }
 

@@ -9,6 +9,7 @@ import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.PeerMessage;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
@@ -61,6 +62,11 @@ final class DirectTransport implements KvTransport {
         @Override
         public boolean isConnected() {
             return owner.liveKeys.containsAll(keys);
+        }
+
+        @Override
+        public Route route() {
+            return Route.direct("direct");
         }
 
         @Override

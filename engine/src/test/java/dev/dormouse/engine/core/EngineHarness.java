@@ -55,7 +55,10 @@ final class EngineHarness implements AutoCloseable {
                         connector,
                         new Engines.Surroundings(
                                 () -> System.nanoTime() + skippedNanos.get(),
-                                MachineMemory.source(config.poisonWokenMemory(), System::nanoTime),
+                                MachineMemory.source(
+                                        config.poisonWokenMemory(),
+                                        System::nanoTime,
+                                        new MemoryFiles()),
                                 new SplittableRandom(1),
                                 heapTrims::incrementAndGet));
     }
@@ -154,6 +157,16 @@ final class EngineHarness implements AutoCloseable {
     RecordingListener submit(
             String id, List<Integer> prompt, int maxTokens, @Nullable KvTransferParams params) {
         return submit(id, prompt, SamplingParameters.greedy(maxTokens), params);
+    }
+
+    /** Submits a request of a priority. */
+    RecordingListener submit(String id, List<Integer> prompt, int maxTokens, int priority) {
+        RecordingListener listener = new RecordingListener();
+        engine.submit(
+                new GenerationRequest(
+                        id, id, prompt, SamplingParameters.greedy(maxTokens), null, priority),
+                listener);
+        return listener;
     }
 
     RecordingListener submit(

@@ -105,7 +105,7 @@ final class EnginePropertyTest {
                 count = 1;
                 listener = engine.submit(id, prompt, count, FakeConnector.remoteDecode());
             } else {
-                listener = engine.submit(id, prompt, count);
+                listener = engine.submit(id, prompt, count, random.nextInt(-1, 2));
             }
             asked.add(new Asked(id, prompt, count, listener));
         }

@@ -28,6 +28,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,6 +59,9 @@ final class FakeConnector {
 
     /** Ends each read in the poll after its order. */
     boolean readsEndAtOnce;
+
+    /** Stands in the reasons of reads that fail. */
+    static final String PEER = "10.1.2.3:5600";
 
     boolean failReads;
 
@@ -416,7 +421,8 @@ final class FakeConnector {
                             received,
                             failed,
                             abandoned,
-                            Map.of(),
+                            Stream.concat(failed.stream(), abandoned.stream())
+                                    .collect(Collectors.toMap(id -> id, _ -> "lost " + PEER)),
                             Set.of(),
                             TransferStatistics.NONE,
                             List.of());

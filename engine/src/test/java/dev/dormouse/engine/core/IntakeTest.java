@@ -24,7 +24,7 @@ final class IntakeTest {
     private String idOf(String id, String sharedId) {
         return intake.identify(
                         new GenerationRequest(
-                                id, sharedId, List.of(1), SamplingParameters.greedy(1), null))
+                                id, sharedId, List.of(1), SamplingParameters.greedy(1), null, 0))
                 .id();
     }
 

@@ -63,7 +63,7 @@ final class RankedEngine implements AutoCloseable {
                         false,
                         false,
                         true);
-        RankMemory.Source machine = MachineMemory.source(true, System::nanoTime);
+        RankMemory.Source machine = MachineMemory.source(true, System::nanoTime, new MemoryFiles());
         engine =
                 Engines.assemble(
                         config,

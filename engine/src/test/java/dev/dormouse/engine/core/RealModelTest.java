@@ -53,7 +53,8 @@ final class RealModelTest {
         try (GgufFile file = GgufFile.open(Natives.model())) {
             Tokenizer tokenizer = Tokenizer.of(file.metadata());
             LlamaModel model = LlamaModel.open(file, 2);
-            try (Engine engine = Engines.start(config(KV_BYTES), model, tokenizer, null)) {
+            try (Engine engine =
+                    Engines.start(config(KV_BYTES), model, tokenizer, null, new MemoryFiles())) {
                 List<RecordingListener> awake = ask(engine, tokenizer, "awake", prompts);
 
                 engine.sleep(1, PauseMode.ABORT).join();
@@ -83,7 +84,14 @@ final class RealModelTest {
             Tokenizer tokenizer = Tokenizer.of(file.metadata());
             LlamaModel model = LlamaModel.open(file, 1);
 
-            assertThatThrownBy(() -> Engines.start(config(1000), model, tokenizer, null))
+            assertThatThrownBy(
+                            () ->
+                                    Engines.start(
+                                            config(1000),
+                                            model,
+                                            tokenizer,
+                                            null,
+                                            new MemoryFiles()))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("--kv-cache-memory");
         }

@@ -180,6 +180,10 @@ final class RemoteKvTest {
             engine.settle();
 
             assertThat(listener.failed().kind()).isEqualTo(FailureKind.KV_TRANSFER_FAILED);
+            assertThat(listener.failed().message())
+                    .contains("request=r")
+                    .as("the address is for the log")
+                    .doesNotContain(FakeConnector.PEER);
             assertThat(listener.tokens()).isEmpty();
             assertThat(connector.finishKinds).containsValue(FinishKind.FAILED);
             assertThat(engine.freeBlocks()).isEqualTo(engine.kvBlocks());

@@ -34,7 +34,7 @@ final class SleepCoordinatorTest {
                             connector.ranks.get(rank),
                             HashModel.SHAPE,
                             8,
-                            MachineMemory.source(true, System::nanoTime)));
+                            MachineMemory.source(true, System::nanoTime, new MemoryFiles())));
         }
         BlockManager blocks = new BlockManager(8, HashModel.BLOCK_TOKENS, true);
         RemoteKv remote = new RemoteKv(connector.scheduling, blocks);

@@ -92,6 +92,17 @@ final class TakenBackTest {
     }
 
     @Test
+    void everyCallIsAnsweredIfItCannotBePublishedAgain() {
+        CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.ABORT);
+        engine.settle();
+        connector.failPublish = true;
+        CompletableFuture<TransitionReport> resume = engine.engine.resume();
+        assertThat(engine.refused(sleep)).hasMessageContaining("could not be undone");
+        assertThat(engine.refused(resume)).hasMessageContaining("the engine has failed");
+        assertThat(engine.engine.state().phase()).isEqualTo(Phase.FAILED);
+    }
+
+    @Test
     void isNotPublishedAgainIfNothingWasTakenBack() {
         CompletableFuture<TransitionReport> sleep = engine.engine.sleep(1, PauseMode.WAIT);
         engine.settle();

@@ -7,6 +7,7 @@ import dev.dormouse.connector.TransferStatistics.TransferSample;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 final class TransferLogTest {
@@ -51,7 +52,7 @@ final class TransferLogTest {
 
     @Test
     void countsWithoutTransfersAreSaid() {
-        log.add(new TransferStatistics(List.of(), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+        log.add(new TransferStatistics(List.of(), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Map.of()));
         pass(Duration.ofSeconds(10));
         assertThat(lines).singleElement().asString().contains("Num failed transfers=1,");
     }
@@ -68,10 +69,10 @@ final class TransferLogTest {
 
     @Test
     void aRegistrationIsNoTransfer() {
-        log.add(new TransferStatistics(List.of(), 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0));
+        log.add(new TransferStatistics(List.of(), 0, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, Map.of()));
         pass(Duration.ofSeconds(10));
         assertThat(lines).isEmpty();
-        log.add(new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0));
+        log.add(new TransferStatistics(List.of(), 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, Map.of()));
         pass(Duration.ofSeconds(10));
         assertThat(lines).singleElement().asString().contains("Num KV expired reqs=1");
     }

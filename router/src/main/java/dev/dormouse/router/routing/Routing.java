@@ -30,6 +30,7 @@ public final class Routing {
         private final @Nullable ObjectNode body;
         private final @Nullable HandOver handOver;
         private Engine engine;
+        private boolean repeated;
 
         private Leg(EnginePool pool, @Nullable ObjectNode body, @Nullable HandOver handOver) {
             this.candidates = pool.candidates().iterator();
@@ -119,8 +120,13 @@ public final class Routing {
         if (outcome == Outcome.CANCELLED) {
             return new Step.BreakOff(outcome, detail);
         }
+        if (outcome == Outcome.BROKEN && mayBeRepeated()) {
+            leg.repeated = true;
+            return leg.ask();
+        }
         Step refusal = new Step.Refuse(ApiError.of(leg.role(), outcome, detail), outcome);
-        return outcome == Outcome.UNREACHABLE && !answered
+        // A prompt that may have killed an engine is given to no other one.
+        return outcome == Outcome.UNREACHABLE && !answered && !leg.repeated
                 ? askNext(UNREACHABLE, refusal)
                 : refusal;
     }
@@ -136,6 +142,15 @@ public final class Routing {
         return outcome == Outcome.CANCELLED || !wholeEvents
                 ? new Step.BreakOff(outcome, detail)
                 : new Step.EndStream(ApiError.of(leg.role(), outcome, detail), outcome);
+    }
+
+    /**
+     * A connection that ends before a byte of the answer may have been closed as an idle one while
+     * the request was on its way. A prompt that is computed twice for it costs time only: nobody
+     * reads the first one. A decode engine might read a prompt, which can be read once.
+     */
+    private boolean mayBeRepeated() {
+        return leg.role() == Role.PREFILL && !answered && !leg.repeated;
     }
 
     private Step decode(ObjectNode body, HandOver handOver) {

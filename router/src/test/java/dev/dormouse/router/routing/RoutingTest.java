@@ -104,10 +104,29 @@ class RoutingTest {
     void afterOtherFailuresNobodyElseIsAsked(Outcome outcome) {
         for (Role role : Role.values()) {
             var _ = leg(role);
+            if (role == Role.PREFILL && outcome == Outcome.BROKEN) {
+                var _ = routing.failed(outcome, "it failed once");
+            }
             Step.Refuse last = (Step.Refuse) routing.failed(outcome, "it failed");
             assertThat(last.outcome()).isEqualTo(outcome);
             assertThat(last.error().leg()).isEqualTo(role);
         }
+    }
+
+    @Test
+    void aPrefillEngineWhoseConnectionBreaksIsAskedOnceMoreAndNobodyElseAfterIt() {
+        Step.Ask first = (Step.Ask) routing.begin();
+        Step.Ask second = (Step.Ask) routing.failed(Outcome.BROKEN, "no byte came");
+        assertThat(second.engine()).isSameAs(first.engine());
+        Step.Refuse last = (Step.Refuse) routing.failed(Outcome.UNREACHABLE, "it is gone");
+        assertThat(last.error().code()).isEqualTo("prefill_unreachable");
+    }
+
+    @Test
+    void anAnswerThatBreaksOffIsNotAskedForAgain() {
+        var _ = routing.begin();
+        var _ = routing.answered(200);
+        assertThat(routing.failed(Outcome.BROKEN, "half")).isInstanceOf(Step.Refuse.class);
     }
 
     @Test

@@ -5,6 +5,7 @@ import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.PollSet;
 import dev.dormouse.foreign.SocketMessage;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 import dev.dormouse.transport.TransportException;
 
 /**
@@ -92,6 +93,11 @@ final class LocalPeer implements RemotePeer, Watched {
     }
 
     @Override
+    public Route route() {
+        return Route.direct(LocalTransport.NAME);
+    }
+
+    @Override
     public void close() {
         if (lists > 0) {
             throw new IllegalStateException(
@@ -126,7 +132,7 @@ final class LocalPeer implements RemotePeer, Watched {
         } catch (LibcException | CudaException e) {
             LOG.log(
                     System.Logger.Level.ERROR,
-                    "a peer''s pages stay mapped until this process ends: peer=" + agentName,
+                    "a peer's pages stay mapped until this process ends: peer=" + agentName,
                     e);
             connection.close();
         }

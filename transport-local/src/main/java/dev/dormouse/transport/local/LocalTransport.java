@@ -38,6 +38,9 @@ import org.jspecify.annotations.Nullable;
  * computes.
  */
 public final class LocalTransport implements KvTransport {
+    /** The transport's name in settings, reports and metrics. */
+    static final String NAME = "local";
+
     private final LocalTransportOptions options;
     private final HostIdentity host;
     private final PeerConnector connector;
@@ -104,7 +107,7 @@ public final class LocalTransport implements KvTransport {
 
     @Override
     public String name() {
-        return "local";
+        return NAME;
     }
 
     @Override

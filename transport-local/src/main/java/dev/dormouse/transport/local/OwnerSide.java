@@ -246,8 +246,10 @@ final class OwnerSide {
     /** A session has broken the rules. */
     void reject(ReaderSession session, TransportException why) {
         inbox.reject();
+        // Anybody of an allowed user can connect and send nonsense, as often as he likes.
+        boolean isReader = session.state() == ReaderSession.State.HOLDING;
         LOG.log(
-                System.Logger.Level.WARNING,
+                isReader ? System.Logger.Level.WARNING : System.Logger.Level.DEBUG,
                 "a peer''s connection is ended: peer={0} reason={1}",
                 session,
                 why.getMessage());

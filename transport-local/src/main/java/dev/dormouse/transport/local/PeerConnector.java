@@ -6,6 +6,7 @@ import dev.dormouse.foreign.PeerCredentials;
 import dev.dormouse.foreign.PollSet;
 import dev.dormouse.foreign.SocketMessage;
 import dev.dormouse.foreign.UnixSocket;
+import dev.dormouse.transport.MemoryWithdrawnException;
 import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -176,7 +177,9 @@ final class PeerConnector {
             throw failure(peer, "its answer is too long, or this process may have no more files");
         }
         return switch (Frame.decode(answer.bytes())) {
-            case Frame.Refusal(String reason) -> throw failure(peer, reason);
+            case Frame.Refusal(String reason) ->
+                    throw new MemoryWithdrawnException(
+                            "load peer " + peer.agentName() + " failed: " + reason);
             case Frame.Grant grant -> {
                 if (!grant.incarnation().equals(peer.incarnation())
                         || !grant.agentName().equals(peer.agentName())) {

@@ -17,6 +17,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
@@ -30,7 +31,9 @@ class HostileOwnerTest {
     private static final long ADDRESS = 0x7000_0000_0000L;
     private static final int FIXED = MemoryFile.F_SEAL_SHRINK | MemoryFile.F_SEAL_GROW;
     private static final Limits LIMITS =
-            new Limits(Duration.ofSeconds(20), Duration.ofMillis(500), 16, 64);
+            new Limits(Duration.ofSeconds(20), Duration.ofSeconds(20), 16, 64);
+    private static final Limits IMPATIENT =
+            new Limits(Duration.ofSeconds(20), Duration.ofMillis(200), 16, 64);
 
     private final Token incarnation = Token.random();
     private final String socketName = "dormouse-test-" + Token.random();
@@ -42,6 +45,7 @@ class HostileOwnerTest {
                     "hostile",
                     List.of(Token.random()));
     private final int listener = UnixSocket.listen(socketName, 8);
+    private CountDownLatch last = new CountDownLatch(0);
     private MemfdNode reader;
     private ProcessCounts before;
 
@@ -59,7 +63,13 @@ class HostileOwnerTest {
 
     /** Loads from an owner that answers as told, and goes on as told. */
     private RemotePeer load(Consumer<RawPeer> answer) {
+        serve(answer);
+        return reader.transport().load(TransportMetadata.ofSameHost(metadata.encode()));
+    }
+
+    private void serve(Consumer<RawPeer> answer) {
         CountDownLatch answered = new CountDownLatch(1);
+        last = answered;
         Thread.ofPlatform()
                 .name("dormouse-test-owner")
                 .start(
@@ -78,14 +88,7 @@ class HostileOwnerTest {
                                 answered.countDown();
                             }
                         });
-        try {
-            return reader.transport().load(TransportMetadata.ofSameHost(metadata.encode()));
-        } finally {
-            last = answered;
-        }
     }
-
-    private CountDownLatch last = new CountDownLatch(0);
 
     private void assertRefused(String why, Consumer<RawPeer> answer) {
         assertThatExceptionOfType(TransportException.class)
@@ -257,7 +260,17 @@ class HostileOwnerTest {
                                         new SharedMemory.HostFiles(0),
                                         List.of())));
         assertRefused("it ended the connection", _ -> {});
-        assertRefused("no answer came within 500 ms", raw -> raw.awaitEnd());
+    }
+
+    @Test
+    void anOwnerThatSaysNothingIsNotWaitedForWithoutEnd() {
+        serve(RawPeer::awaitEnd);
+        PeerConnector impatient =
+                new PeerConnector("reader", Set.of(UnixSocket.user()), IMPATIENT, null);
+        assertThatExceptionOfType(TransportException.class)
+                .isThrownBy(() -> impatient.connect(metadata))
+                .withMessageContaining("no answer came within 200 ms");
+        Await.until("the owner's end", () -> last.getCount() == 0);
     }
 
     @Test

@@ -28,7 +28,9 @@ import org.junit.jupiter.api.Test;
 class HostileReaderTest {
     private static final long BYTES = 1 << 20;
     private static final Limits LIMITS =
-            new Limits(Duration.ofMillis(300), Duration.ofSeconds(20), 16, 64);
+            new Limits(Duration.ofSeconds(60), Duration.ofSeconds(20), 16, 64);
+    private static final Limits IMPATIENT =
+            new Limits(Duration.ofMillis(100), Duration.ofSeconds(20), 16, 64);
     private static final String THIS_PROCESS = "process " + ProcessHandle.current().pid();
 
     private MemfdNode owner;
@@ -122,7 +124,11 @@ class HostileReaderTest {
 
     @Test
     void whoSaysNothingIsDisconnectedAndWhoIsTooLongToo() {
-        try (RawPeer raw = connect()) {
+        try (MemfdNode impatient = new MemfdNode(SegmentAccess.READ, IMPATIENT);
+                RawPeer raw =
+                        RawPeer.connect(
+                                LocalMetadata.decode(
+                                        impatient.transport().metadata().sameHost()))) {
             raw.awaitEnd();
         }
         try (RawPeer raw = connect()) {

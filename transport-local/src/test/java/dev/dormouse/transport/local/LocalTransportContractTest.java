@@ -9,4 +9,9 @@ class LocalTransportContractTest extends KvTransportContract {
     protected ContractNode open() {
         return new MemfdNode();
     }
+
+    @Override
+    protected boolean peersHoldMemory() {
+        return true;
+    }
 }

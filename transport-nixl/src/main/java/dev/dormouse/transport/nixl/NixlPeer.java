@@ -2,6 +2,7 @@ package dev.dormouse.transport.nixl;
 
 import dev.dormouse.nixl.RemoteAgent;
 import dev.dormouse.transport.RemotePeer;
+import dev.dormouse.transport.Route;
 
 /** A remote agent of NIXL's. Once closed, it is NIXL's to keep or to drop, and nobody's to use. */
 final class NixlPeer implements RemotePeer {
@@ -45,6 +46,11 @@ final class NixlPeer implements RemotePeer {
     @Override
     public boolean isConnected() {
         return !closed && agent.isOpen() && !agent.isLost();
+    }
+
+    @Override
+    public Route route() {
+        return Route.direct(NixlTransport.NAME);
     }
 
     @Override

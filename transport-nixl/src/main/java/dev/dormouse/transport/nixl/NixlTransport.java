@@ -39,6 +39,9 @@ import java.util.function.Supplier;
  * with 1.5.1).
  */
 public final class NixlTransport implements KvTransport {
+    /** The transport's name in settings, reports and metrics. */
+    static final String NAME = "nixl";
+
     private static final Duration PROGRESS_DELAY = Duration.ofMillis(1);
 
     /** How long the end of reads is waited for before the agent ends. */
@@ -85,7 +88,7 @@ public final class NixlTransport implements KvTransport {
 
     @Override
     public String name() {
-        return "nixl";
+        return NAME;
     }
 
     @Override
@@ -119,6 +122,11 @@ public final class NixlTransport implements KvTransport {
     @Override
     public RemotePeer load(TransportMetadata metadata) {
         byte[] bytes = metadata.agent().clone();
+        if (bytes.length == 0) {
+            throw new TransportException(
+                    "load peer failed: it has no NIXL agent, so only processes of its host that"
+                            + " use the same-host transport can load it");
+        }
         RemoteAgent kept = parked.take(bytes);
         try {
             RemoteAgent loaded = kept == null ? translated(() -> loadAnew(bytes)) : kept;

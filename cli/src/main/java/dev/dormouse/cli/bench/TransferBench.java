@@ -1,0 +1,164 @@
+package dev.dormouse.cli.bench;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import dev.dormouse.cli.fleet.ChildProcess;
+import dev.dormouse.cli.fleet.FleetException;
+import dev.dormouse.cli.fleet.Json;
+import dev.dormouse.cli.fleet.Progress;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Spec;
+
+/** {@code dormouse bench transfer}: how fast blocks come from another process. */
+@Command(
+        name = "transfer",
+        mixinStandardHelpOptions = true,
+        description = {
+            "Rates at which KV blocks come from another process of this host, by transport.",
+            "",
+            "Blocks are read in random order into random places. Each round also copies the same blocks plainly from a mapping of the"
+                    + " same memory; a rate is given with its ratio to that. The best of all rounds counts, as in STREAM; in a first one, which does"
+                    + " not count, every byte is compared."
+        })
+final class TransferBench implements Callable<Integer> {
+    private static final long MIB = 1 << 20;
+
+    @Spec private CommandSpec spec;
+
+    @Option(
+            names = "--transport",
+            paramLabel = "TRANSPORT",
+            split = ",",
+            defaultValue = "local,nixl",
+            description = "What is measured (default: ${DEFAULT-VALUE}).")
+    private List<String> transports = List.of();
+
+    @Option(
+            names = "--sizes-mib",
+            paramLabel = "MIB",
+            split = ",",
+            defaultValue = "64,256,1024",
+            description = "Bytes of all blocks (default: ${DEFAULT-VALUE}).")
+    private List<Integer> sizesMiB = List.of();
+
+    @Option(
+            names = "--blocks-kib",
+            paramLabel = "KIB",
+            split = ",",
+            defaultValue = "8,16,64,256,1024",
+            description = "Bytes of each block (default: ${DEFAULT-VALUE}).")
+    private List<Integer> blocksKiB = List.of();
+
+    @Option(
+            names = "--rounds",
+            paramLabel = "N",
+            defaultValue = "5",
+            description = "Counted rounds (default: ${DEFAULT-VALUE}).")
+    private int rounds;
+
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
+    private @Nullable Path json;
+
+    @Override
+    public Integer call() throws IOException {
+        requireOptions();
+        int largestMiB = sizesMiB.stream().mapToInt(Integer::intValue).max().orElseThrow();
+        Progress progress = new Progress(System.err);
+        Path logs = Files.createTempDirectory("dormouse-bench");
+        progress.say("starting the process that is read from; its log is in " + logs);
+        List<TransferRate> rates = new ArrayList<>();
+        try (ChildProcess child =
+                        ChildProcess.start(
+                                "owner",
+                                logs,
+                                List.of(
+                                        "bench",
+                                        "transfer-owner",
+                                        "--mib",
+                                        Integer.toString(largestMiB)));
+                TransferReader reader =
+                        new TransferReader(
+                                largestMiB * MIB, child.pid(), told(child), transports)) {
+            for (int size : sizesMiB) {
+                for (int block : blocksKiB) {
+                    progress.say(size + " MiB in blocks of " + block + " KiB");
+                    rates.addAll(reader.measure(size * MIB, block * 1024L, rounds));
+                }
+            }
+        }
+        print(rates);
+        if (json != null) {
+            Map<String, Object> report = Map.of("rounds", rounds, "rates", rates);
+            Files.writeString(
+                    json,
+                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
+        }
+        return 0;
+    }
+
+    private static TransferOwner.Told told(ChildProcess child) {
+        try {
+            return Json.MAPPER.readValue(
+                    child.await(TransferOwner.READY), TransferOwner.Told.class);
+        } catch (JsonProcessingException e) {
+            throw new FleetException("the other process does not say where its memory is", e);
+        }
+    }
+
+    private void requireOptions() {
+        for (String transport : transports) {
+            require(
+                    TransferSide.NAMES.contains(transport),
+                    "--transport is " + transport + ", but must be of " + TransferSide.NAMES);
+        }
+        sizesMiB.forEach(
+                size ->
+                        require(
+                                size > 0 && size <= 1 << 16,
+                                "--sizes-mib has " + size + ", but must be 1 to 65536"));
+        blocksKiB.forEach(
+                block ->
+                        require(
+                                block > 0 && sizesMiB.stream().allMatch(s -> s * 1024L >= block),
+                                "--blocks-kib has " + block + ", but must be 1 to a size"));
+        require(rounds > 0, "--rounds is " + rounds + ", but must be at least 1");
+    }
+
+    private void require(boolean condition, String message) {
+        if (!condition) {
+            throw new ParameterException(spec.commandLine(), message);
+        }
+    }
+
+    private void print(List<TransferRate> rates) {
+        PrintWriter out = spec.commandLine().getOut();
+        out.printf(
+                "%-10s %8s %9s %9s %9s %7s%n",
+                "transport", "size", "block", "rate", "memcpy", "ratio");
+        out.printf("%-10s %8s %9s %9s %9s %7s%n", "", "MiB", "KiB", "GB/s", "GB/s", "");
+        for (TransferRate rate : rates) {
+            out.printf(
+                    Locale.ROOT,
+                    "%-10s %8d %9d %9.2f %9.2f %7.2f%n",
+                    rate.transport(),
+                    rate.bytes() / MIB,
+                    rate.blockBytes() >> 10,
+                    rate.gigabytesPerSecond(),
+                    rate.memcpyGigabytesPerSecond(),
+                    rate.ratio());
+        }
+        out.flush();
+    }
+}

@@ -1,0 +1,79 @@
+package dev.dormouse.http;
+
+import io.helidon.webserver.WebServer;
+import io.helidon.webserver.http.HttpRouting;
+import java.time.Duration;
+
+/** One bound address of a server, with what is the same for each. Thread-safe. */
+public final class HttpListener implements AutoCloseable {
+    private final WebServer server;
+
+    private HttpListener(WebServer server) {
+        this.server = server;
+    }
+
+    /**
+     * What to bind.
+     *
+     * @param port 0 takes a free one
+     * @param options the options that name host and port, for messages
+     */
+    public record Address(String host, int port, String options) {}
+
+    /**
+     * Binds, and serves.
+     *
+     * @param maxBodyBytes a longer request is refused
+     * @param limits stays the caller's, which closes it after the listener
+     * @param clientTimeout bounds every wait for a client, see {@link ClientConnections}
+     * @throws IllegalStateException if the address cannot be bound, or the process may open too few
+     *     descriptors; the message names it
+     */
+    public static HttpListener start(
+            Address address,
+            long maxBodyBytes,
+            TimeLimits limits,
+            Duration clientTimeout,
+            HttpRouting.Builder routing) {
+        ClientConnections connections = new ClientConnections(limits, clientTimeout);
+        WebServer server =
+                WebServer.builder()
+                        .host(address.host())
+                        .port(address.port())
+                        .shutdownHook(false)
+                        .protocolsDiscoverServices(false)
+                        .addConnectionSelector(connections)
+                        // Without it a small piece waits for the client's delayed acknowledgement.
+                        .connectionOptions(connection -> connection.tcpNoDelay(true))
+                        // Answers are written in pieces that are to go out at once.
+                        .writeBufferSize(0)
+                        .maxPayloadSize(maxBodyBytes)
+                        .maxTcpConnections(connections.mostAccepted())
+                        .directHandlers(Refusals.handlers())
+                        .routing(routing)
+                        .build()
+                        .start();
+        if (!server.isRunning()) { // Helidon logs the cause and says nothing else
+            server.stop();
+            throw new IllegalStateException(
+                    "cannot listen on "
+                            + address.host()
+                            + " port "
+                            + address.port()
+                            + ": the port is in use or the host is not this machine's; change "
+                            + address.options());
+        }
+        return new HttpListener(server);
+    }
+
+    /** The port that is bound. */
+    public int port() {
+        return server.port();
+    }
+
+    /** Breaks off what is served, and unbinds. Idempotent. */
+    @Override
+    public void close() {
+        server.stop();
+    }
+}

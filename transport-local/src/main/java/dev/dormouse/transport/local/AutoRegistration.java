@@ -1,0 +1,69 @@
+package dev.dormouse.transport.local;
+
+import dev.dormouse.transport.KvTransport;
+import dev.dormouse.transport.MemoryRange;
+import dev.dormouse.transport.Registration;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The same memory, registered with two transports. */
+final class AutoRegistration implements Registration {
+    private final KvTransport nearTransport;
+    private final Registration far;
+    private Registration near;
+
+    private AutoRegistration(KvTransport nearTransport, Registration near, Registration far) {
+        this.nearTransport = nearTransport;
+        this.near = near;
+        this.far = far;
+    }
+
+    static AutoRegistration register(
+            KvTransport nearTransport, KvTransport farTransport, List<MemoryRange> ranges) {
+        Registration near = nearTransport.register(ranges);
+        try {
+            return new AutoRegistration(nearTransport, near, farTransport.register(ranges));
+        } catch (RuntimeException e) {
+            try {
+                near.close();
+            } catch (RuntimeException second) {
+                e.addSuppressed(second);
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public List<MemoryRange> ranges() {
+        return far.ranges();
+    }
+
+    @Override
+    public List<String> revoke() {
+        List<String> users = new ArrayList<>(near.revoke());
+        users.addAll(far.revoke());
+        return users;
+    }
+
+    @Override
+    public void readmit() {
+        near.readmit();
+        far.readmit();
+    }
+
+    /** If the far one stays, the near one is made again. */
+    @Override
+    public void close() {
+        near.close();
+        try {
+            far.close();
+        } catch (RuntimeException e) {
+            try {
+                near = nearTransport.register(far.ranges());
+            } catch (RuntimeException second) {
+                e.addSuppressed(second);
+            }
+            throw e;
+        }
+    }
+}
