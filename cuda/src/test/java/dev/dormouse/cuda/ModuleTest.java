@@ -16,7 +16,7 @@ class ModuleTest {
                     "add.cu",
                     """
                     extern "C" __global__ void add(int* x, int a, long long b, float c) {
-                        extern __shared__ int scratch[];
+                        __shared__ int scratch[256];
                         scratch[threadIdx.x] = a;
                         __syncthreads();
                         int i = blockIdx.x * blockDim.x + threadIdx.x;
