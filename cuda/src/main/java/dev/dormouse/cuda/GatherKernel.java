@@ -69,13 +69,16 @@ public final class GatherKernel implements AutoCloseable {
         int pieces = table.pieces(pieceBytes);
         KernelArguments arguments =
                 new KernelArguments()
-                        .address(list.upload(stream))
+                        .address(list.table(stream))
                         .int32(pieces)
                         .int32(table.piecesPerBlock(pieceBytes))
                         .int64(table.blockBytes());
         int blocks = Math.ceilDiv(pieces, THREADS / WARP);
-        stream.launch(function, LaunchShape.of(blocks, THREADS), arguments);
-        list.markLaunched(stream);
+        try {
+            stream.launch(function, LaunchShape.of(blocks, THREADS), arguments);
+        } finally {
+            list.markLaunched(stream);
+        }
     }
 
     /** Unloads the kernel; launches that are queued must be done. Closing twice is fine. */

@@ -32,7 +32,7 @@ class GatherKernelTest {
     private final PinnedMemory host = PinnedMemory.allocate(context, BYTES);
     private final DeviceBuffer sources = DeviceBuffer.allocate(context, BYTES);
     private final DeviceBuffer target = DeviceBuffer.allocate(context, BYTES);
-    private final GatherList list = GatherList.allocate(context, 4096);
+    private final GatherList list = GatherList.allocate(context, 8192);
     private final byte[] sourceBytes = new byte[BYTES];
 
     GatherKernelTest() {
@@ -144,7 +144,7 @@ class GatherKernelTest {
         long stride = Math.ceilDiv(blockBytes + 16, 16) * 16;
         List<Long> places = new ArrayList<>();
         for (long place = 0;
-                place + stride + 16 <= BYTES && places.size() < 4096;
+                place + stride + 16 <= BYTES && places.size() < 8192;
                 place += stride) {
             places.add(place + (alignment == 16 ? 0 : 3L * alignment));
         }

@@ -145,18 +145,23 @@ int cuMemMap(uintptr_t p, size_t n, size_t offset, Memory *m, uint64_t flags) {
     live++;
     return OK;
 }
+// Whole pieces side by side, as the driver has it.
 int cuMemUnmap(uintptr_t p, size_t n) {
     ENTER;
+    size_t found = 0;
+    for (int i = 0; i < 256; i++)
+        if (pieces[i].size && pieces[i].start >= p && pieces[i].start + pieces[i].size <= p + n)
+            found += pieces[i].size;
+    if (n == 0 || found != n) return INVALID_VALUE;
+    mmap((void *) p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     for (int i = 0; i < 256; i++) {
-        if (pieces[i].size == n && pieces[i].start == p) {
-            mmap((void *) p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        if (pieces[i].size && pieces[i].start >= p && pieces[i].start + pieces[i].size <= p + n) {
             drop(pieces[i].memory);
             pieces[i].size = 0;
             live--;
-            return OK;
         }
     }
-    return INVALID_VALUE;
+    return OK;
 }
 int cuMemSetAccess(uintptr_t p, size_t n, const Access *a, size_t count) {
     ENTER;

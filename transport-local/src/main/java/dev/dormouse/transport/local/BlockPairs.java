@@ -2,7 +2,10 @@ package dev.dormouse.transport.local;
 
 import dev.dormouse.transport.TransportException;
 
-/** Which blocks here go with which blocks of a peer, checked. */
+/**
+ * Which blocks here go with which blocks of a peer, checked. The indices stay the caller's: used in
+ * the call that brought them, and not kept.
+ */
 final class BlockPairs {
     private final BlockTable local;
     private final int[] localIndices;
@@ -23,13 +26,37 @@ final class BlockPairs {
                             .formatted(localIndices.length, remoteIndices.length));
         }
         this.local = local;
-        this.localIndices = localIndices.clone();
+        this.localIndices = localIndices;
         this.remote = remote;
-        this.remoteIndices = remoteIndices.clone();
+        this.remoteIndices = remoteIndices;
         this.bytes = check();
     }
 
     private long check() {
+        long common = local.commonBlockBytes();
+        if (common == 0 || common != remote.commonBlockBytes()) {
+            return checkEach();
+        }
+        requireIndices("local", localIndices, local);
+        requireIndices("remote", remoteIndices, remote);
+        return common * localIndices.length;
+    }
+
+    private static void requireIndices(String which, int[] indices, BlockTable blocks) {
+        int all = 0;
+        int largest = 0;
+        for (int index : indices) {
+            all |= index; // negative if one is
+            largest = Math.max(largest, index);
+        }
+        if (all < 0 || largest >= blocks.size()) {
+            for (int index : indices) {
+                int _ = requireIndex(which, index, blocks);
+            }
+        }
+    }
+
+    private long checkEach() {
         long sum = 0;
         int localRow = 0;
         int remoteRow = 0;

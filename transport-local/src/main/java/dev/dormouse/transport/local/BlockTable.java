@@ -1,7 +1,7 @@
 package dev.dormouse.transport.local;
 
-import dev.dormouse.cuda.DeviceSpan;
 import dev.dormouse.transport.BlockRow;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -15,6 +15,9 @@ final class BlockTable {
 
     /** Where each row's indices end. */
     private final int[] ends;
+
+    /** The length of all blocks, or 0 if there are several. */
+    private final long commonBlockBytes;
 
     /**
      * Blocks of rows.
@@ -32,6 +35,10 @@ final class BlockTable {
             end = Math.addExact(end, rows.get(row).count());
             ends[row] = end;
         }
+        commonBlockBytes =
+                Arrays.stream(blockBytes).allMatch(length -> length == blockBytes[0])
+                        ? blockBytes[0]
+                        : 0;
     }
 
     /** From the first block's start to the last one's end. */
@@ -66,22 +73,27 @@ final class BlockTable {
     }
 
     long address(int row, int index) {
-        return addresses[row] + offset(row, index);
+        return addresses[row] + strideBytes[row] * (index - first(row));
     }
 
-    /** From the row's start to a block's. */
-    long offset(int row, int index) {
-        return strideBytes[row] * (index - first(row));
-    }
-
-    /** Where a row starts, and how long it is, for devices. */
-    DeviceSpan span(int row) {
-        long lengthBytes = strideBytes[row] * (ends[row] - first(row) - 1L) + blockBytes[row];
-        return new DeviceSpan(addresses[row], lengthBytes);
-    }
-
-    private int first(int row) {
+    /** The index of a row's first block. */
+    int first(int row) {
         return row == 0 ? 0 : ends[row - 1];
+    }
+
+    /** Behind the index of a row's last block. */
+    int end(int row) {
+        return ends[row];
+    }
+
+    /** From one block's start to the next one's. */
+    long strideBytes(int row) {
+        return strideBytes[row];
+    }
+
+    /** The length of all blocks, or 0 if there are several. */
+    long commonBlockBytes() {
+        return commonBlockBytes;
     }
 
     long blockBytes(int row) {

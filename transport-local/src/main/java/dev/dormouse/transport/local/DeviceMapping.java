@@ -12,11 +12,13 @@ import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /** A peer's device memory, its pieces one behind the other in one range of addresses. */
 final class DeviceMapping extends PeerMapping {
     private final DeviceCopier copier;
     private final AddressRange range;
+    private volatile @Nullable DeviceCopy lastCopy;
 
     private DeviceMapping(
             List<Place> places, boolean writable, DeviceCopier copier, AddressRange range) {
@@ -101,27 +103,41 @@ final class DeviceMapping extends PeerMapping {
 
     private static void mapPieces(
             AddressRange range, SharedMemory.DevicePieces pieces, int[] descriptors) {
-        MemoryAccess access = pieces.writable() ? MemoryAccess.READ_WRITE : MemoryAccess.READ;
-        long offset = 0;
-        for (int i = 0; i < descriptors.length; i++) {
-            long length = pieces.lengthsBytes().get(i);
-            try (PhysicalMemory piece =
-                    PhysicalMemory.importFrom(range.context(), descriptors[i], length)) {
-                map(range, offset, piece, access);
+        List<PhysicalMemory> imported = new ArrayList<>();
+        try {
+            for (int i = 0; i < descriptors.length; i++) {
+                long length = pieces.lengthsBytes().get(i);
+                imported.add(PhysicalMemory.importFrom(range.context(), descriptors[i], length));
             }
-            offset += length;
+            map(range, imported, pieces.writable() ? MemoryAccess.READ_WRITE : MemoryAccess.READ);
+        } finally {
+            closeAll(imported);
         }
     }
 
-    private static void map(
-            AddressRange range, long offset, PhysicalMemory piece, MemoryAccess access) {
+    private static void map(AddressRange range, List<PhysicalMemory> pieces, MemoryAccess access) {
         try {
-            range.map(offset, piece, access);
+            range.mapAll(pieces, access);
         } catch (CudaException e) {
-            if (access == MemoryAccess.READ_WRITE) {
+            if (access == MemoryAccess.READ_WRITE || range.mappedBytes() > 0) {
                 throw e;
             }
-            range.map(offset, piece, MemoryAccess.READ_WRITE); // some drivers know nothing else
+            range.mapAll(pieces, MemoryAccess.READ_WRITE); // some drivers know nothing else
+        }
+    }
+
+    /** The mapping keeps the memory. */
+    private static void closeAll(List<PhysicalMemory> imported) {
+        @Nullable CudaException failure = null;
+        for (PhysicalMemory piece : imported) {
+            try {
+                piece.close();
+            } catch (CudaException e) {
+                failure = e;
+            }
+        }
+        if (failure != null) {
+            throw failure;
         }
     }
 
@@ -147,10 +163,17 @@ final class DeviceMapping extends PeerMapping {
     }
 
     @Override
+    void awaitStarted() {
+        copier.await(lastCopy);
+    }
+
+    @Override
     void release() {
-        if (range.isOpen()) {
-            copier.await();
-            range.close();
-        }
+        range.close();
+    }
+
+    /** Tells which copy is the last one that touches this memory; in {@link #use}. */
+    void started(DeviceCopy copy) {
+        lastCopy = copy;
     }
 }

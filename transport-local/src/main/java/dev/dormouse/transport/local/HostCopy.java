@@ -3,14 +3,15 @@ package dev.dormouse.transport.local;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 
-/** A copy of host memory, with neighbours as one. */
-final class HostCopy extends CopyPlan {
+/** A copy of host memory, with neighbours as one, piece by piece. */
+final class HostCopy {
     /** How much is copied before it is looked whether to go on: about 0.2 ms. */
     static final long PIECE_BYTES = 1 << 20;
 
     private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
     private final boolean writes;
+    private final long bytes;
     private final long[] here;
     private final long[] there;
     private final long[] lengths;
@@ -21,8 +22,8 @@ final class HostCopy extends CopyPlan {
     private long nextOffset;
 
     private HostCopy(boolean writes, long bytes, long[] here, long[] there, long[] lengths) {
-        super(bytes);
         this.writes = writes;
+        this.bytes = bytes;
         this.here = here;
         this.there = there;
         this.lengths = lengths;
@@ -64,17 +65,22 @@ final class HostCopy extends CopyPlan {
                 Arrays.copyOf(lengths, count));
     }
 
-    @Override
+    /** Bytes of all blocks. */
+    long bytes() {
+        return bytes;
+    }
+
+    /** How many stretches of memory are copied. */
     int descriptors() {
         return lengths.length;
     }
 
-    @Override
+    /** Whether all pieces are copied. */
     boolean isDone() {
         return next == lengths.length;
     }
 
-    @Override
+    /** Copies the next piece; both sides must be mapped. */
     void copyPiece() {
         long left = PIECE_BYTES;
         while (left > 0 && next < lengths.length) {

@@ -35,7 +35,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Peers are processes of the same user, or of users that are allowed; they are trusted to unmap
  * what they say they have unmapped. Two threads serve peers and copy while the owner of this object
- * computes.
+ * computes; a device copies by itself, but its peer is told no sooner than the transfer is polled.
  */
 public final class LocalTransport implements KvTransport {
     /** The transport's name in settings, reports and metrics. */
@@ -281,26 +281,39 @@ public final class LocalTransport implements KvTransport {
                     "write to peer %s refused: its owner lets peers read only"
                             .formatted(peer.agentName()));
         }
-        CopyPlan plan = plan(writes, ours, theirs, pairs);
-        LocalTransfer transfer =
-                new LocalTransfer(
-                        operation, this, ours, theirs, peer, plan, notification, startNanos);
-        unreleased.add(transfer);
-        copies.submit(transfer.posted());
-        return transfer;
+        requireSameKind(ours, theirs);
+        LocalTransfer.Request request =
+                new LocalTransfer.Request(
+                        operation,
+                        this,
+                        ours,
+                        theirs,
+                        peer,
+                        Frame.ofMessage(notification),
+                        startNanos);
+        return switch (ours.kind()) {
+            case DRAM -> {
+                HostTransfer transfer = new HostTransfer(request, HostCopy.of(writes, pairs));
+                unreleased.add(transfer);
+                transfer.markPosted();
+                copies.submit(transfer);
+                yield transfer;
+            }
+            case VRAM -> {
+                DeviceTransfer transfer = new DeviceTransfer(request);
+                unreleased.add(transfer);
+                transfer.start(writes, pairs, Objects.requireNonNull(copier));
+                yield transfer;
+            }
+        };
     }
 
-    private CopyPlan plan(
-            boolean writes, LocalBlockList ours, LocalBlockList theirs, BlockPairs pairs) {
+    private static void requireSameKind(LocalBlockList ours, LocalBlockList theirs) {
         if (ours.kind() != theirs.kind()) {
             throw new TransportException(
                     "transfer refused: local blocks are %s, remote ones %s"
                             .formatted(ours.kind(), theirs.kind()));
         }
-        return switch (ours.kind()) {
-            case DRAM -> HostCopy.of(writes, pairs);
-            case VRAM -> new DeviceCopy(writes, pairs, Objects.requireNonNull(copier));
-        };
     }
 
     @Override
@@ -340,8 +353,8 @@ public final class LocalTransport implements KvTransport {
         }
         closed = true;
         copies.close();
-        List.copyOf(unreleased).forEach(LocalTransfer::endWithAgent);
         peers.values().forEach(peer -> peer.end(LocalPeer.State.LOST, "lost with this agent"));
+        List.copyOf(unreleased).forEach(LocalTransfer::endWithAgent);
         peers.clear();
         ownerSide.close();
         loop.close();

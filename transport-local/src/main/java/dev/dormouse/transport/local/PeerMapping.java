@@ -81,12 +81,17 @@ abstract sealed class PeerMapping permits HostMapping, DeviceMapping {
      *
      * @return false if it is not mapped any more; nothing was done
      */
-    final synchronized boolean use(Runnable action) {
+    final boolean use(Runnable action) {
         if (ending) {
-            return false;
+            return false; // without a wait for the one who unmaps
         }
-        action.run();
-        return true;
+        synchronized (this) {
+            if (ending) {
+                return false;
+            }
+            action.run();
+            return true;
+        }
     }
 
     /**
@@ -107,9 +112,16 @@ abstract sealed class PeerMapping permits HostMapping, DeviceMapping {
     final void unmap() {
         ending = true;
         synchronized (this) {
+            // what is under way here has been started; nothing is any more
+        }
+        awaitStarted();
+        synchronized (this) {
             release();
         }
     }
+
+    /** Waits for what {@link #use} has started, when nothing more can be; without any lock. */
+    void awaitStarted() {}
 
     /** Unmaps what is mapped still; called with this object's lock. */
     abstract void release();
