@@ -53,7 +53,7 @@ class FailedStepTest {
                 .isInstanceOf(CudaException.class)
                 .hasMessageContaining("cuMemUnmap failed: offsetBytes=0");
 
-        assertThat(range.mappedBytes()).isEqualTo(unit);
+        assertThat(range.mappedBytes()).isEqualTo(2 * unit);
         range.close();
     }
 
