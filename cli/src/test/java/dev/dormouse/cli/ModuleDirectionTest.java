@@ -19,7 +19,7 @@ class ModuleDirectionTest {
                     Map.entry("memory", List.of("cuda", "foreign")),
                     Map.entry("transport", List.of()),
                     Map.entry("transport.nixl", List.of("transport", "nixl")),
-                    Map.entry("transport.local", List.of("transport", "foreign")),
+                    Map.entry("transport.local", List.of("transport", "cuda", "foreign")),
                     Map.entry("connector", List.of("transport")),
                     Map.entry("model", List.of()),
                     Map.entry(

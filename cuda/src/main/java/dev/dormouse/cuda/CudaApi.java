@@ -165,21 +165,9 @@ final class CudaApi {
     // cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunction hfunc)
     static final MethodHandle FUNC_GET_ATTRIBUTE =
             bind("cuFuncGetAttribute", ADDRESS, JAVA_INT, ADDRESS);
-    // cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
-    static final MethodHandle FUNC_SET_ATTRIBUTE =
-            bind("cuFuncSetAttribute", ADDRESS, JAVA_INT, JAVA_INT);
     // cuFuncGetParamInfo(CUfunction func, size_t index, size_t *paramOffset, size_t *paramSize)
     static final MethodHandle FUNC_GET_PARAM_INFO =
             bind("cuFuncGetParamInfo", ADDRESS, JAVA_LONG, ADDRESS, ADDRESS);
-    // cuOccupancyMaxActiveBlocksPerMultiprocessor(int *numBlocks, CUfunction func, int blockSize,
-    //                                             size_t dynamicSMemSize)
-    static final MethodHandle MAX_ACTIVE_BLOCKS =
-            bind(
-                    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-                    ADDRESS,
-                    ADDRESS,
-                    JAVA_INT,
-                    JAVA_LONG);
     // cuLaunchKernel(CUfunction f, unsigned int gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY,
     //                blockDimZ, sharedMemBytes, CUstream hStream, void **kernelParams, void
     // **extra)

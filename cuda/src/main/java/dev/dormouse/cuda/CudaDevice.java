@@ -14,9 +14,6 @@ import java.util.UUID;
  * @param uuid the same in every process and in NVML
  * @param totalBytes its memory
  * @param computeCapability its generation
- * @param multiprocessors how many blocks of threads run at once, at least
- * @param maxSharedBytesPerBlock shared memory that a block may have after {@link
- *     CudaFunction#allowDynamicSharedBytes}
  * @param hasVirtualMemory whether {@link AddressRange} and {@link PhysicalMemory} work
  * @param exportsFileDescriptors whether {@link PhysicalMemory#export} works
  * @param supportsGpuDirectRdma whether a network card can reach {@link PhysicalMemory}
@@ -27,8 +24,6 @@ public record CudaDevice(
         UUID uuid,
         long totalBytes,
         ComputeCapability computeCapability,
-        int multiprocessors,
-        int maxSharedBytesPerBlock,
         boolean hasVirtualMemory,
         boolean exportsFileDescriptors,
         boolean supportsGpuDirectRdma) {

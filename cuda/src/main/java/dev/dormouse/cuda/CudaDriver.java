@@ -92,8 +92,6 @@ public final class CudaDriver {
                     new ComputeCapability(
                             DeviceAttribute.COMPUTE_CAPABILITY_MAJOR.of(device),
                             DeviceAttribute.COMPUTE_CAPABILITY_MINOR.of(device)),
-                    DeviceAttribute.MULTIPROCESSOR_COUNT.of(device),
-                    DeviceAttribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN.of(device),
                     DeviceAttribute.VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED.of(device) != 0,
                     DeviceAttribute.HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED.of(device) != 0,
                     DeviceAttribute.GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED.of(device) != 0);

@@ -13,16 +13,12 @@ import java.util.stream.IntStream;
 public final class CudaFunction {
     // numbers of CUfunction_attribute
     private static final int MAX_THREADS_PER_BLOCK = 0;
-    private static final int NUM_REGS = 4;
-    private static final int MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
 
     private final CudaModule module;
     private final String name;
     private final MemorySegment handle;
     private final int[] parameterBytes;
     private final int maxThreadsPerBlock;
-    private final int registers;
-    private volatile int maxDynamicSharedBytes;
 
     private CudaFunction(CudaModule module, String name, MemorySegment handle) {
         this.module = module;
@@ -30,8 +26,6 @@ public final class CudaFunction {
         this.handle = handle;
         this.parameterBytes = parameterBytes(handle);
         this.maxThreadsPerBlock = attribute(MAX_THREADS_PER_BLOCK);
-        this.registers = attribute(NUM_REGS);
-        this.maxDynamicSharedBytes = attribute(MAX_DYNAMIC_SHARED_SIZE_BYTES);
     }
 
     /** Called with the module's lock held. */
@@ -55,61 +49,15 @@ public final class CudaFunction {
         return module;
     }
 
-    /** Registers of each thread. */
-    public int registers() {
-        return registers;
-    }
-
-    /**
-     * Lets launches ask for more shared memory than the usual 48 KiB.
-     *
-     * @param bytes at most {@link CudaDevice#maxSharedBytesPerBlock} less what the kernel declares
-     */
-    public void allowDynamicSharedBytes(int bytes) {
-        synchronized (module.lock) {
-            module.requireOpen("set shared memory");
-            CudaApi.call(
-                    "cuFuncSetAttribute",
-                    () ->
-                            (int)
-                                    CudaApi.FUNC_SET_ATTRIBUTE.invokeExact(
-                                            handle, MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes),
-                    () -> this + " maxDynamicSharedBytes=" + bytes);
-            maxDynamicSharedBytes = bytes;
-        }
-    }
-
-    /** How many such blocks one multiprocessor runs at once. */
-    public int maxActiveBlocks(int threadsPerBlock, int dynamicSharedBytes) {
-        synchronized (module.lock) {
-            module.requireOpen("query occupancy");
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment blocks = arena.allocate(JAVA_INT);
-                CudaApi.call(
-                        "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-                        () ->
-                                (int)
-                                        CudaApi.MAX_ACTIVE_BLOCKS.invokeExact(
-                                                blocks,
-                                                handle,
-                                                threadsPerBlock,
-                                                (long) dynamicSharedBytes),
-                        () -> this + " threadsPerBlock=" + threadsPerBlock);
-                return blocks.get(JAVA_INT, 0);
-            }
-        }
-    }
-
     MemorySegment handle() {
         return handle;
     }
 
     void requireLaunchable(LaunchShape shape, KernelArguments arguments) {
-        if (shape.threadsPerBlock() > maxThreadsPerBlock
-                || shape.dynamicSharedBytes() > maxDynamicSharedBytes) {
+        if (shape.threadsPerBlock() > maxThreadsPerBlock) {
             throw new IllegalArgumentException(
-                    "launch %s refused: %s: at most %d threads and %d bytes of shared memory per block"
-                            .formatted(this, shape, maxThreadsPerBlock, maxDynamicSharedBytes));
+                    "launch %s refused: %s: at most %d threads per block"
+                            .formatted(this, shape, maxThreadsPerBlock));
         }
         int[] sizes = arguments.sizes();
         if (!Arrays.equals(sizes, parameterBytes)) {

@@ -169,7 +169,7 @@ public final class CudaStream extends CudaObject {
                                                     shape.blockX(),
                                                     shape.blockY(),
                                                     shape.blockZ(),
-                                                    shape.dynamicSharedBytes(),
+                                                    0,
                                                     handle,
                                                     pointers,
                                                     MemorySegment.NULL),

@@ -7,10 +7,8 @@ import java.lang.foreign.MemorySegment;
 
 /** The device attributes used here, with their numbers in {@code cuda.h}'s CUdevice_attribute. */
 enum DeviceAttribute {
-    MULTIPROCESSOR_COUNT(16),
     COMPUTE_CAPABILITY_MAJOR(75),
     COMPUTE_CAPABILITY_MINOR(76),
-    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN(97),
     VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED(102),
     HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED(103),
     GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED(110);

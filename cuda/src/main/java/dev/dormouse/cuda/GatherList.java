@@ -5,6 +5,12 @@ package dev.dormouse.cuda;
  * again; it has its own host and device memory. Used by one thread at a time.
  */
 public final class GatherList implements AutoCloseable {
+    /**
+     * Up to this many blocks the kernel reads the table from the host's memory, 64 KiB at most: a
+     * copy before the launch would take longer than the reads of its warps, which share lines.
+     */
+    private static final int MAX_READ_IN_PLACE = 4096;
+
     private enum State {
         /** Blocks are added. */
         FILLING,
@@ -86,6 +92,21 @@ public final class GatherList implements AutoCloseable {
         table.add(source, sourceOffset, target, targetOffset);
     }
 
+    /**
+     * Adds blocks of which the caller knows that source and target are mapped from end to end, and
+     * that no target overlaps a source or another target.
+     *
+     * @param addresses of source and target in turn; may hold more
+     * @throws IllegalStateException when they do not fit, or it is launched and not cleared;
+     *     nothing is added
+     */
+    public void addChecked(long[] addresses, int blocks) {
+        if (state != State.FILLING) {
+            throw new IllegalStateException("add blocks refused: gather list is " + state);
+        }
+        table.addAll(addresses, blocks);
+    }
+
     /** How many blocks. */
     public int size() {
         return table.size();
@@ -100,6 +121,14 @@ public final class GatherList implements AutoCloseable {
     public boolean isReusable() {
         requireOpen();
         return state == State.FILLING || read.hasPassed();
+    }
+
+    /** Waits until no launch reads it. */
+    public void awaitReusable() {
+        requireOpen();
+        if (state == State.LAUNCHED) {
+            read.await();
+        }
     }
 
     /** Frees its memory, after the device has done its work. Closing twice is fine. */
@@ -121,18 +150,19 @@ public final class GatherList implements AutoCloseable {
         return table;
     }
 
-    /** Sends the table to the device, once per filling. */
-    DeviceSpan upload(CudaStream stream) {
+    /** Where the kernel finds the table; a long one is sent to the device, once per filling. */
+    DeviceSpan table(CudaStream stream) {
         requireOpen();
         stream.requireSameContext(device, "gather");
-        DeviceSpan span = device.span().slice(0, table.size() * GatherTable.ENTRY_BYTES);
-        if (state == State.FILLING) {
-            stream.copyToDevice(host, 0, span);
+        long bytes = table.size() * GatherTable.ENTRY_BYTES;
+        boolean inPlace = table.size() <= MAX_READ_IN_PLACE;
+        DeviceSpan span = inPlace ? host.deviceSpan(bytes) : device.span().slice(0, bytes);
+        if (state == State.LAUNCHED) {
+            stream.waitFor(read); // it may have been launched on another stream
+        } else if (!inPlace) {
             // from here on the device may read it, also if the launch itself fails
-            markLaunched(stream);
-        } else {
-            // the table may have been sent by another stream
-            stream.waitFor(read);
+            state = State.LAUNCHED;
+            stream.copyToDevice(host, 0, span);
         }
         return span;
     }

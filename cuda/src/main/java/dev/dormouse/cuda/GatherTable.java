@@ -40,6 +40,24 @@ final class GatherTable {
         addressBits |= from | to;
     }
 
+    /** Adds checked blocks: source, target, source, target... */
+    void addAll(long[] addresses, int blocks) {
+        if (blockBytes == 0) {
+            throw new IllegalStateException("gather list has no block length; clear it first");
+        }
+        if (blocks > capacity - size) {
+            throw new IllegalStateException("gather list is full: capacity=" + capacity);
+        }
+        int words = 2 * blocks;
+        MemorySegment.copy(addresses, 0, memory, JAVA_LONG, size * ENTRY_BYTES, words);
+        long bits = 0;
+        for (int i = 0; i < words; i++) {
+            bits |= addresses[i];
+        }
+        size += blocks;
+        addressBits |= bits;
+    }
+
     private long address(String side, DeviceSpan span, long offset) {
         if (blockBytes == 0) {
             throw new IllegalStateException("gather list has no block length; clear it first");

@@ -1,18 +1,10 @@
 package dev.dormouse.cuda;
 
 /**
- * How many blocks of how many threads, and shared memory beyond what the kernel declares. Limits of
- * every device since 3.0 (CUDA C++ Programming Guide, "Technical Specifications per Compute
- * Capability").
+ * How many blocks of how many threads. Limits of every device since 3.0 (CUDA C++ Programming
+ * Guide, "Technical Specifications per Compute Capability").
  */
-public record LaunchShape(
-        int gridX,
-        int gridY,
-        int gridZ,
-        int blockX,
-        int blockY,
-        int blockZ,
-        int dynamicSharedBytes) {
+public record LaunchShape(int gridX, int gridY, int gridZ, int blockX, int blockY, int blockZ) {
     private static final int MAX_GRID_YZ = 65_535;
     private static final int MAX_BLOCK_XY = 1024;
     private static final int MAX_BLOCK_Z = 64;
@@ -25,19 +17,11 @@ public record LaunchShape(
         requireWithin("blockX", blockX, MAX_BLOCK_XY);
         requireWithin("blockY", blockY, MAX_BLOCK_XY);
         requireWithin("blockZ", blockZ, MAX_BLOCK_Z);
-        if (dynamicSharedBytes < 0) {
-            throw new IllegalArgumentException("dynamicSharedBytes=" + dynamicSharedBytes);
-        }
     }
 
     /** One dimension. */
     public static LaunchShape of(int blocks, int threadsPerBlock) {
-        return of(blocks, threadsPerBlock, 0);
-    }
-
-    /** One dimension, with shared memory. */
-    public static LaunchShape of(int blocks, int threadsPerBlock, int dynamicSharedBytes) {
-        return new LaunchShape(blocks, 1, 1, threadsPerBlock, 1, 1, dynamicSharedBytes);
+        return new LaunchShape(blocks, 1, 1, threadsPerBlock, 1, 1);
     }
 
     /** Threads of one block. */

@@ -75,9 +75,30 @@ final class MappedPieces {
         }
     }
 
-    /** Where pieces start. */
-    List<Long> offsets() {
-        return new ArrayList<>(lengths.keySet());
+    /** Pieces side by side. */
+    record Stretch(long offsetBytes, long lengthBytes) {}
+
+    /** All that is mapped, as few parts. */
+    List<Stretch> stretches() {
+        List<Stretch> stretches = new ArrayList<>();
+        lengths.forEach(
+                (offset, length) -> {
+                    Stretch last = stretches.isEmpty() ? null : stretches.getLast();
+                    if (last != null && last.offsetBytes() + last.lengthBytes() == offset) {
+                        stretches.removeLast();
+                        stretches.add(new Stretch(last.offsetBytes(), last.lengthBytes() + length));
+                    } else {
+                        stretches.add(new Stretch(offset, length));
+                    }
+                });
+        return stretches;
+    }
+
+    /** Forgets the pieces of a part. */
+    void removeWithin(long offsetBytes, long lengthBytes) {
+        List<Long> within =
+                List.copyOf(lengths.subMap(offsetBytes, offsetBytes + lengthBytes).keySet());
+        within.forEach(this::remove);
     }
 
     long mappedBytes() {

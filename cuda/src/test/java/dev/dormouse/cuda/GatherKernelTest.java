@@ -32,7 +32,7 @@ class GatherKernelTest {
     private final PinnedMemory host = PinnedMemory.allocate(context, BYTES);
     private final DeviceBuffer sources = DeviceBuffer.allocate(context, BYTES);
     private final DeviceBuffer target = DeviceBuffer.allocate(context, BYTES);
-    private final GatherList list = GatherList.allocate(context, 4096);
+    private final GatherList list = GatherList.allocate(context, 8192);
     private final byte[] sourceBytes = new byte[BYTES];
 
     GatherKernelTest() {
@@ -55,14 +55,12 @@ class GatherKernelTest {
     }
 
     @Test
-    void everyVariantMovesEveryBlock() {
-        for (GatherVariant variant : variants()) {
-            try (GatherKernel kernel = GatherKernel.load(context, cache, variant)) {
-                for (long blockBytes : BLOCK_BYTES) {
-                    Random random = new Random(blockBytes);
-                    for (int alignment : new int[] {16, 4, 1}) {
-                        gatherAndCompare(kernel, random, blockBytes, alignment, variant.toString());
-                    }
+    void everyBlockArrivesAndNothingElseChanges() {
+        try (GatherKernel kernel = GatherKernel.load(context, cache)) {
+            for (long blockBytes : BLOCK_BYTES) {
+                Random random = new Random(blockBytes);
+                for (int alignment : new int[] {16, 4, 1}) {
+                    gatherAndCompare(kernel, random, blockBytes, alignment);
                 }
             }
         }
@@ -142,11 +140,11 @@ class GatherKernelTest {
 
     /** Random blocks of three source spans to places that do not overlap, with gaps between. */
     private void gatherAndCompare(
-            GatherKernel kernel, Random random, long blockBytes, int alignment, String variant) {
+            GatherKernel kernel, Random random, long blockBytes, int alignment) {
         long stride = Math.ceilDiv(blockBytes + 16, 16) * 16;
         List<Long> places = new ArrayList<>();
         for (long place = 0;
-                place + stride + 16 <= BYTES && places.size() < 4096;
+                place + stride + 16 <= BYTES && places.size() < 8192;
                 place += stride) {
             places.add(place + (alignment == 16 ? 0 : 3L * alignment));
         }
@@ -176,22 +174,7 @@ class GatherKernelTest {
         stream.synchronize();
 
         assertThat(MemorySegment.ofArray(expected).mismatch(host.segment()))
-                .as("%s blockBytes=%d alignment=%d", variant, blockBytes, alignment)
+                .as("blockBytes=%d alignment=%d", blockBytes, alignment)
                 .isEqualTo(-1);
-    }
-
-    private List<GatherVariant> variants() {
-        List<GatherVariant> variants =
-                new ArrayList<>(
-                        List.of(
-                                GatherVariant.DEFAULT,
-                                GatherVariant.warps(4, 512, 0, false),
-                                GatherVariant.warps(8, 256, 4, true),
-                                GatherVariant.warps(16, 128, 1, true)));
-        if (!context.device().name().equals("Stand-in")) {
-            variants.add(GatherVariant.bulk(4096, 8, 6));
-            variants.add(GatherVariant.bulk(16384, 4, 2));
-        }
-        return variants;
     }
 }

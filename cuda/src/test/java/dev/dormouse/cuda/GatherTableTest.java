@@ -61,6 +61,24 @@ class GatherTableTest {
     }
 
     @Test
+    void manyBlocksAreAddedAtOnceOrNotAtAll() {
+        long[] addresses = {0x10000, 0x40000, 0x20004, 0x40400, -1, -1};
+        assertThatThrownBy(() -> table.addAll(addresses, 2))
+                .isInstanceOf(IllegalStateException.class);
+        table.clear(1024);
+        table.add(OTHER, 0, TARGET, 4096);
+        table.addAll(addresses, 2);
+
+        assertThat(table.size()).isEqualTo(3);
+        assertThat(memory.asSlice(16, 32).toArray(JAVA_LONG))
+                .containsExactly(0x10000, 0x40000, 0x20004, 0x40400);
+        assertThat(table.alignmentBytes()).isEqualTo(4);
+        assertThatThrownBy(() -> table.addAll(addresses, 1))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("capacity=3");
+    }
+
+    @Test
     void piecesCoverTheBlocks() {
         table.clear(4097);
         table.add(OTHER, 0, TARGET, 0);

@@ -48,9 +48,8 @@ class LaunchTest {
                 new Runnable[] {
                     () -> LaunchShape.of(0, 32),
                     () -> LaunchShape.of(1, 1025),
-                    () -> LaunchShape.of(1, 32, -1),
-                    () -> new LaunchShape(1, 65_536, 1, 1, 1, 1, 0),
-                    () -> new LaunchShape(1, 1, 1, 1, 1, 65, 0)
+                    () -> new LaunchShape(1, 65_536, 1, 1, 1, 1),
+                    () -> new LaunchShape(1, 1, 1, 1, 1, 65)
                 }) {
             assertThatThrownBy(shape::run).isInstanceOf(IllegalArgumentException.class);
         }

@@ -56,7 +56,9 @@ class MappedPiecesTest {
         pieces.add(20, 10);
         pieces.add(50, 50);
         assertThat(pieces.mappedBytes()).isEqualTo(60);
-        assertThat(pieces.offsets()).containsExactly(20L, 50L);
+        assertThat(pieces.stretches())
+                .containsExactly(
+                        new MappedPieces.Stretch(20, 10), new MappedPieces.Stretch(50, 50));
 
         pieces.remove(20);
 

@@ -70,15 +70,10 @@ class NvrtcTest {
     @ParameterizedTest
     @ValueSource(strings = {"sm_90", "sm_80", "compute_75"})
     void theGatherKernelCompiles(String architecture) {
-        byte[] image =
-                nvrtc.compile(
-                        NvrtcNative.GATHER,
-                        new KernelTarget(architecture),
-                        GatherVariant.DEFAULT.options());
+        byte[] image = nvrtc.compile(NvrtcNative.GATHER, new KernelTarget(architecture), List.of());
 
         String names = new String(image, StandardCharsets.ISO_8859_1);
         assertThat(names).contains("gather_16", "gather_4", "gather_1");
-        assertThat(names.contains("gather_bulk")).isEqualTo(architecture.equals("sm_90"));
     }
 
     @Test
@@ -86,16 +81,13 @@ class NvrtcTest {
         String ptx =
                 new String(
                         nvrtc.compile(
-                                NvrtcNative.GATHER,
-                                new KernelTarget("compute_90"),
-                                GatherVariant.DEFAULT.options()),
+                                NvrtcNative.GATHER, new KernelTarget("compute_90"), List.of()),
                         StandardCharsets.UTF_8);
         String wide = body(ptx, "gather_16");
 
         assertThat(wide.split("ld\\.global\\.nc\\.L1::no_allocate\\.L2::256B\\.v4", -1))
-                .hasSize(1 + 2 * GatherVariant.DEFAULT.unroll());
+                .hasSize(1 + 2 * 4);
         assertThat(wide).doesNotContain(".local");
-        assertThat(body(ptx, "gather_bulk")).contains("cp.async.bulk").doesNotContain(".local");
     }
 
     private static String body(String ptx, String function) {

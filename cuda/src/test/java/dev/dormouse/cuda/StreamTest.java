@@ -115,7 +115,6 @@ class StreamTest {
         assertThat(context.memoryInfo().totalBytes())
                 .isBetween(device.totalBytes() / 100 * 90, device.totalBytes() / 100 * 110);
         assertThat(device.computeCapability()).isGreaterThan(new ComputeCapability(3, 0));
-        assertThat(device.multiprocessors()).isPositive();
         assertThat(device.hasVirtualMemory()).isTrue();
         assertThat(CudaDriver.load().devices()).contains(device);
         assertThat(CudaDriver.load().version()).isGreaterThanOrEqualTo(12040);

@@ -51,8 +51,8 @@ final class CudaPages implements DevicePages {
                         PhysicalMemory.allocate(
                                 context, Math.min(pieceBytes, lengthBytes() - offset));
                 pieces.add(piece);
-                range.map(offset, piece, MemoryAccess.READ_WRITE);
             }
+            range.mapAll(pieces, MemoryAccess.READ_WRITE);
         } catch (RuntimeException e) {
             try {
                 unmap();

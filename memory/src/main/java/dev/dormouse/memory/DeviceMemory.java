@@ -38,7 +38,7 @@ public final class DeviceMemory implements AutoCloseable {
      * @param context stays the caller's; to be closed after this memory
      * @param capacityBytes per tag, rounded up to whole granules (2 MiB on an H200)
      * @param pieceBytes the largest piece of physical memory, rounded up likewise; each piece is
-     *     one file descriptor when it is exported
+     *     one file descriptor when it is exported. See {@link #advisedPieceBytes}
      * @param nanoClock as {@link System#nanoTime}, for the durations in reports
      * @throws MemoryException if the driver refuses; nothing is reserved then
      */
@@ -55,6 +55,15 @@ public final class DeviceMemory implements AutoCloseable {
                 MemoryOptions.of(capacityBytes),
                 length -> new CudaPages(context, length, pieceBytes),
                 nanoClock);
+    }
+
+    /**
+     * The pieces that suit a capacity: an eighth, and at least 1 GiB. A peer imports and maps 64
+     * GiB on an H200 in 8 pieces within 3 ms, in 64 within 9 ms; a single piece takes the owner 0.3
+     * s to make, 8 take 25 ms.
+     */
+    public static long advisedPieceBytes(long capacityBytes) {
+        return Math.max(1L << 30, Math.ceilDiv(capacityBytes, 8));
     }
 
     /** As the public one, with pages of any origin. */

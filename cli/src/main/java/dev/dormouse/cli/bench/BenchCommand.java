@@ -1,5 +1,6 @@
 package dev.dormouse.cli.bench;
 
+import dev.dormouse.cli.bench.cuda.DeviceReader;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
@@ -14,7 +15,8 @@ import picocli.CommandLine.Spec;
             EngineBench.class,
             SleepBench.class,
             TransferBench.class,
-            TransferOwner.class
+            TransferOwner.class,
+            DeviceReader.class
         })
 public final class BenchCommand implements Runnable {
     @Spec private CommandSpec spec;

@@ -1,5 +1,6 @@
 package dev.dormouse.cli.bench;
 
+import dev.dormouse.cli.bench.cuda.DeviceSleepBench;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.cli.fleet.EngineProcess;
@@ -51,8 +52,9 @@ final class SleepBench implements Callable<Integer> {
     @Option(
             names = "--cycles",
             paramLabel = "N",
-            defaultValue = "200",
-            description = "Counted cycles, at least 20 (default: ${DEFAULT-VALUE}).")
+            description = "Counted cycles, at least 20 (default: 200; of cuda none).")
+    private @Nullable Integer chosenCycles;
+
     private int cycles;
 
     @Option(names = "--both", description = "The decode engine sleeps as well, in every cycle.")
@@ -66,16 +68,56 @@ final class SleepBench implements Callable<Integer> {
                     "How KV goes from prefill to decode engine: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private FleetOptions.Transport transport = FleetOptions.Transport.NIXL;
 
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            defaultValue = "host",
+            description =
+                    "host: engines over a transport; cuda: the first GPU's memory, by size, or with --cycles many times 1 GiB (default: ${DEFAULT-VALUE}).")
+    private Device device = Device.HOST;
+
+    @Option(
+            names = "--sizes-mib",
+            paramLabel = "MIB",
+            split = ",",
+            defaultValue = "1024,8192,65536",
+            description = "What sleeps on a GPU (default: ${DEFAULT-VALUE}).")
+    private List<Integer> sizesMiB = List.of();
+
     @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
     private @Nullable Path json;
 
     @Override
     public Integer call() throws IOException {
+        cycles = chosenCycles == null ? 200 : chosenCycles;
         if (cycles < SAMPLES) {
             throw new ParameterException(
                     spec.commandLine(),
                     "--cycles is " + cycles + ", but must be at least " + SAMPLES);
         }
+        Map<String, Object> report = device == Device.CUDA ? cuda() : host();
+        if (json != null) {
+            Files.writeString(
+                    json,
+                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
+        }
+        return 0;
+    }
+
+    private Map<String, Object> cuda() {
+        DeviceSleepBench bench = new DeviceSleepBench(new Progress(System.err));
+        if (chosenCycles != null) {
+            DeviceSleepBench.Cycles result = bench.cycles(cycles);
+            DeviceSleepBench.print(result, spec.commandLine().getOut());
+            return Map.of("device", "cuda", "cycles", result);
+        }
+        List<DeviceSleepBench.Sleep> sleeps =
+                bench.run(sizesMiB.stream().map(size -> (long) size << 20).toList());
+        DeviceSleepBench.print(sleeps, spec.commandLine().getOut());
+        return Map.of("device", "cuda", "sleeps", sleeps);
+    }
+
+    private Map<String, Object> host() throws IOException {
         Progress progress = new Progress(System.err);
         Path logs = Files.createTempDirectory("dormouse-bench");
         progress.say("starting prefill engine, decode engine and router; logs in " + logs);
@@ -84,13 +126,7 @@ final class SleepBench implements Callable<Integer> {
             growth = measure(fleet, progress);
         }
         print(growth);
-        if (json != null) {
-            Map<String, Object> report = Map.of("cycles", cycles, "growth", growth);
-            Files.writeString(
-                    json,
-                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
-        }
-        return 0;
+        return Map.of("device", "host", "cycles", cycles, "growth", growth);
     }
 
     private List<Growth> measure(Fleet fleet, Progress progress) {

@@ -1,6 +1,7 @@
 package dev.dormouse.cli.bench;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import dev.dormouse.cli.bench.cuda.DeviceTransferBench;
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.cli.fleet.Json;
@@ -49,31 +50,71 @@ final class TransferBench implements Callable<Integer> {
             names = "--sizes-mib",
             paramLabel = "MIB",
             split = ",",
-            defaultValue = "64,256,1024",
-            description = "Bytes of all blocks (default: ${DEFAULT-VALUE}).")
+            description = "Bytes of all blocks (default: 64,256,1024; of cuda 64,1024,8192).")
     private List<Integer> sizesMiB = List.of();
 
     @Option(
             names = "--blocks-kib",
             paramLabel = "KIB",
             split = ",",
-            defaultValue = "8,16,64,256,1024",
-            description = "Bytes of each block (default: ${DEFAULT-VALUE}).")
+            description = "Bytes of each block (default: 8,16,64,256,1024; of cuda without 8).")
     private List<Integer> blocksKiB = List.of();
 
     @Option(
             names = "--rounds",
             paramLabel = "N",
-            defaultValue = "5",
-            description = "Counted rounds (default: ${DEFAULT-VALUE}).")
+            description = "Counted rounds (default: 5; of cuda 7).")
+    private @Nullable Integer chosenRounds;
+
     private int rounds;
+
+    @Option(
+            names = "--device",
+            paramLabel = "DEVICE",
+            defaultValue = "host",
+            description =
+                    "Whose memory: host, or cuda for the first GPU's (default: ${DEFAULT-VALUE}).")
+    private Device device = Device.HOST;
 
     @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
     private @Nullable Path json;
 
     @Override
     public Integer call() throws IOException {
+        setDefaults();
         requireOptions();
+        Map<String, Object> report = device == Device.CUDA ? cuda() : host();
+        if (json != null) {
+            Files.writeString(
+                    json,
+                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
+        }
+        return 0;
+    }
+
+    private void setDefaults() {
+        boolean cuda = device == Device.CUDA;
+        if (sizesMiB.isEmpty()) {
+            sizesMiB = cuda ? List.of(64, 1024, 8192) : List.of(64, 256, 1024);
+        }
+        if (blocksKiB.isEmpty()) {
+            blocksKiB = cuda ? List.of(16, 64, 256, 1024) : List.of(8, 16, 64, 256, 1024);
+        }
+        rounds = chosenRounds == null ? (cuda ? 7 : 5) : chosenRounds;
+    }
+
+    private Map<String, Object> cuda() {
+        List<DeviceTransferBench.Rate> rates =
+                new DeviceTransferBench(new Progress(System.err))
+                        .run(
+                                sizesMiB.stream().map(size -> size * MIB).toList(),
+                                blocksKiB.stream().map(block -> block * 1024L).toList(),
+                                rounds);
+        DeviceTransferBench.print(rates, spec.commandLine().getOut());
+        return Map.of("device", "cuda", "rounds", rounds, "rates", rates);
+    }
+
+    private Map<String, Object> host() throws IOException {
         int largestMiB = sizesMiB.stream().mapToInt(Integer::intValue).max().orElseThrow();
         Progress progress = new Progress(System.err);
         Path logs = Files.createTempDirectory("dormouse-bench");
@@ -99,13 +140,7 @@ final class TransferBench implements Callable<Integer> {
             }
         }
         print(rates);
-        if (json != null) {
-            Map<String, Object> report = Map.of("rounds", rounds, "rates", rates);
-            Files.writeString(
-                    json,
-                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
-        }
-        return 0;
+        return Map.of("device", "host", "rounds", rounds, "rates", rates);
     }
 
     private static TransferOwner.Told told(ChildProcess child) {

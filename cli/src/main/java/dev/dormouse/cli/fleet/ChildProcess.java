@@ -64,11 +64,7 @@ public final class ChildProcess implements AutoCloseable {
             List<String> launcher,
             List<String> arguments) {
         List<String> command = new ArrayList<>(launcher);
-        command.add(ProcessHandle.current().info().command().orElse("java"));
-        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
-        command.addAll(
-                List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
-        command.addAll(arguments);
+        command.addAll(command(arguments));
         command.add("--exit-with-parent");
         Path log = logs.resolve(name + ".log");
         try {
@@ -81,6 +77,17 @@ public final class ChildProcess implements AutoCloseable {
         } catch (IOException e) {
             throw new FleetException("cannot start " + name + ": " + e.getMessage(), e);
         }
+    }
+
+    /** This JVM's own command, with other arguments. */
+    public static List<String> command(List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(ProcessHandle.current().info().command().orElse("java"));
+        command.addAll(ManagementFactory.getRuntimeMXBean().getInputArguments());
+        command.addAll(
+                List.of("-cp", System.getProperty("java.class.path"), "dev.dormouse.cli.Main"));
+        command.addAll(arguments);
+        return command;
     }
 
     /** Waits until the child says where it listens. */

@@ -1,6 +1,7 @@
 package dev.dormouse.transport.local;
 
 import dev.dormouse.transport.BlockRow;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -14,6 +15,9 @@ final class BlockTable {
 
     /** Where each row's indices end. */
     private final int[] ends;
+
+    /** The length of all blocks, or 0 if there are several. */
+    private final long commonBlockBytes;
 
     /**
      * Blocks of rows.
@@ -31,6 +35,10 @@ final class BlockTable {
             end = Math.addExact(end, rows.get(row).count());
             ends[row] = end;
         }
+        commonBlockBytes =
+                Arrays.stream(blockBytes).allMatch(length -> length == blockBytes[0])
+                        ? blockBytes[0]
+                        : 0;
     }
 
     /** From the first block's start to the last one's end. */
@@ -42,8 +50,15 @@ final class BlockTable {
         return ends[ends.length - 1];
     }
 
-    /** The row that has a block. */
-    int row(int index) {
+    /**
+     * The row that has a block.
+     *
+     * @param guess where to look first
+     */
+    int row(int index, int guess) {
+        if (index < ends[guess] && index >= first(guess)) {
+            return guess;
+        }
         int low = 0;
         int high = ends.length - 1;
         while (low < high) {
@@ -58,8 +73,27 @@ final class BlockTable {
     }
 
     long address(int row, int index) {
-        int first = row == 0 ? 0 : ends[row - 1];
-        return addresses[row] + strideBytes[row] * (index - first);
+        return addresses[row] + strideBytes[row] * (index - first(row));
+    }
+
+    /** The index of a row's first block. */
+    int first(int row) {
+        return row == 0 ? 0 : ends[row - 1];
+    }
+
+    /** Behind the index of a row's last block. */
+    int end(int row) {
+        return ends[row];
+    }
+
+    /** From one block's start to the next one's. */
+    long strideBytes(int row) {
+        return strideBytes[row];
+    }
+
+    /** The length of all blocks, or 0 if there are several. */
+    long commonBlockBytes() {
+        return commonBlockBytes;
     }
 
     long blockBytes(int row) {

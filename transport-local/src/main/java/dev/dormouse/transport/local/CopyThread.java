@@ -15,7 +15,7 @@ final class CopyThread implements AutoCloseable {
     }
 
     /** Copies, after what was submitted before. */
-    void submit(LocalTransfer transfer) {
+    void submit(HostTransfer transfer) {
         tasks.add(transfer);
     }
 

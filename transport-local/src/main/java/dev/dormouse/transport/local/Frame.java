@@ -1,23 +1,28 @@
 package dev.dormouse.transport.local;
 
+import dev.dormouse.foreign.SocketMessage;
 import dev.dormouse.transport.TransportException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.UUID;
 
 /**
  * What goes over a connection. The one that loads (the reader) sends {@link Hello}; the one that is
- * loaded (the owner) answers with {@link Grant}, with which the descriptors go, or {@link Refusal}
- * and the end. From then on the reader sends {@link Message} and, once it has unmapped everything,
- * {@link Released}; the owner may send one {@link Revoke}.
+ * loaded (the owner) answers with some {@link Grant}, with which the descriptors go, or {@link
+ * Refusal} and the end. From then on the reader sends {@link Message} and, once it has unmapped
+ * everything, {@link Released}; the owner may send one {@link Revoke}.
  */
 sealed interface Frame {
     /** What a frame may have. */
     int MAX_BYTES = 1 << 16;
 
-    /** Descriptors that go with a {@link Grant}. */
-    int MAX_FILES = 64;
+    /** Descriptors that go with one {@link Grant}. */
+    int MAX_PART_DESCRIPTORS = SocketMessage.MAX_DESCRIPTORS;
 
-    /** Segments of a {@link Grant}. */
+    /** Descriptors that go with all parts of an answer. */
+    int MAX_DESCRIPTORS = 512;
+
+    /** Segments of all parts of an answer. */
     int MAX_SEGMENTS = 1024;
 
     /** Of a message, the part that one frame carries. */
@@ -50,9 +55,104 @@ sealed interface Frame {
     /** Asks to be given the memory of registrations. */
     record Hello(Token incarnation, String agentName, List<Token> registrations) implements Frame {}
 
-    /** The memory, all of it, in the order of the files that come along. */
-    record Grant(Token incarnation, String agentName, int files, List<SharedSegment> segments)
-            implements Frame {}
+    /**
+     * A part of the memory.
+     *
+     * @param last whether it is all there with it
+     * @param memory the descriptors that come along, at least one in a part that is not the last
+     * @param segments in any of the descriptors of all parts
+     */
+    record Grant(
+            Token incarnation,
+            String agentName,
+            boolean last,
+            SharedMemory memory,
+            List<SharedSegment> segments)
+            implements Frame {
+        private static final int FILES = 0;
+        private static final int PIECES = 1;
+
+        /** All of the memory as parts, in order. */
+        static List<Grant> parts(
+                Token incarnation,
+                String agentName,
+                SharedMemory memory,
+                List<SharedSegment> segments) {
+            List<Grant> parts = new ArrayList<>();
+            int from = 0;
+            while (memory.count() - from > MAX_PART_DESCRIPTORS) {
+                SharedMemory part = memory.part(from, from + MAX_PART_DESCRIPTORS);
+                parts.add(new Grant(incarnation, agentName, false, part, List.of()));
+                from += MAX_PART_DESCRIPTORS;
+            }
+            SharedMemory rest = memory.part(from, memory.count());
+            parts.add(new Grant(incarnation, agentName, true, rest, segments));
+            return parts;
+        }
+
+        private void write(WireWriter writer) {
+            writer.token(incarnation).text(agentName).one(last ? 1 : 0);
+            switch (memory) {
+                case SharedMemory.HostFiles(int count) -> writer.one(FILES).count(count);
+                case SharedMemory.DevicePieces(
+                                UUID device,
+                                boolean writable,
+                                List<Long> lengthsBytes) -> {
+                    writer.one(PIECES)
+                            .number(device.getMostSignificantBits())
+                            .number(device.getLeastSignificantBits())
+                            .one(writable ? 1 : 0)
+                            .count(lengthsBytes.size());
+                    lengthsBytes.forEach(writer::number);
+                }
+            }
+            writer.count(segments.size());
+            for (SharedSegment segment : segments) {
+                writer.number(segment.address())
+                        .number(segment.lengthBytes())
+                        .count(segment.file())
+                        .number(segment.offsetBytes());
+            }
+        }
+
+        private static Grant read(WireReader reader) {
+            Token incarnation = reader.token();
+            String agentName = reader.text(LocalTransportOptions.MAX_NAME_BYTES);
+            boolean last = reader.one() != 0;
+            try {
+                SharedMemory memory = memory(reader);
+                List<SharedSegment> segments = new ArrayList<>();
+                for (int left = reader.count(MAX_SEGMENTS); left > 0; left--) {
+                    segments.add(
+                            new SharedSegment(
+                                    reader.number(),
+                                    reader.number(),
+                                    reader.count(MAX_DESCRIPTORS - 1),
+                                    reader.number()));
+                }
+                return new Grant(incarnation, agentName, last, memory, segments);
+            } catch (IllegalArgumentException e) {
+                throw reader.malformed(String.valueOf(e.getMessage()));
+            }
+        }
+
+        private static SharedMemory memory(WireReader reader) {
+            int kind = reader.one();
+            return switch (kind) {
+                case FILES -> new SharedMemory.HostFiles(reader.count(MAX_PART_DESCRIPTORS));
+                case PIECES -> {
+                    UUID device = new UUID(reader.number(), reader.number());
+                    boolean writable = reader.one() != 0;
+                    List<Long> lengths = new ArrayList<>();
+                    for (int left = reader.count(MAX_PART_DESCRIPTORS); left > 0; left--) {
+                        lengths.add(reader.number());
+                    }
+                    yield new SharedMemory.DevicePieces(device, writable, lengths);
+                }
+                default -> throw reader.malformed("memory of kind " + kind + " does not exist");
+            };
+        }
+    }
 
     /** No memory is given. */
     record Refusal(String reason) implements Frame {}
@@ -80,20 +180,7 @@ sealed interface Frame {
                 writer.count(registrations.size());
                 registrations.forEach(writer::token);
             }
-            case Grant(
-                            Token incarnation,
-                            String agentName,
-                            int files,
-                            List<SharedSegment> segments) -> {
-                writer.one(GRANT).token(incarnation).text(agentName).count(files);
-                writer.count(segments.size());
-                for (SharedSegment segment : segments) {
-                    writer.number(segment.address())
-                            .number(segment.lengthBytes())
-                            .count(segment.file())
-                            .number(segment.offsetBytes());
-                }
-            }
+            case Grant grant -> grant.write(writer.one(GRANT));
             case Refusal(String reason) -> writer.one(REFUSAL).text(reason);
             case Revoke() -> writer.one(REVOKE);
             case Released() -> writer.one(RELEASED);
@@ -114,7 +201,7 @@ sealed interface Frame {
         Frame frame =
                 switch (type) {
                     case HELLO -> hello(reader);
-                    case GRANT -> grant(reader);
+                    case GRANT -> Grant.read(reader);
                     case REFUSAL -> new Refusal(reader.text(MAX_REASON_BYTES));
                     case REVOKE -> new Revoke();
                     case RELEASED -> new Released();
@@ -155,25 +242,5 @@ sealed interface Frame {
             registrations.add(reader.token());
         }
         return new Hello(incarnation, agentName, registrations);
-    }
-
-    private static Grant grant(WireReader reader) {
-        Token incarnation = reader.token();
-        String agentName = reader.text(LocalTransportOptions.MAX_NAME_BYTES);
-        int files = reader.count(MAX_FILES);
-        List<SharedSegment> segments = new ArrayList<>();
-        for (int left = reader.count(MAX_SEGMENTS); left > 0; left--) {
-            try {
-                segments.add(
-                        new SharedSegment(
-                                reader.number(),
-                                reader.number(),
-                                reader.count(files - 1),
-                                reader.number()));
-            } catch (IllegalArgumentException e) {
-                throw reader.malformed(String.valueOf(e.getMessage()));
-            }
-        }
-        return new Grant(incarnation, agentName, files, segments);
     }
 }

@@ -1,6 +1,7 @@
 package dev.dormouse.transport.local;
 
 import dev.dormouse.transport.BlockList;
+import dev.dormouse.transport.MemoryKind;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -8,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 final class LocalBlockList implements BlockList {
     private final LocalTransport owner;
     private final BlockTable blocks;
+    private final MemoryKind kind;
     private final List<LocalRegistration> registrations;
     private final @Nullable LocalPeer peer;
     private boolean closed;
@@ -21,10 +23,12 @@ final class LocalBlockList implements BlockList {
     LocalBlockList(
             LocalTransport owner,
             BlockTable blocks,
+            MemoryKind kind,
             List<LocalRegistration> registrations,
             @Nullable LocalPeer peer) {
         this.owner = owner;
         this.blocks = blocks;
+        this.kind = kind;
         this.registrations = List.copyOf(registrations);
         this.peer = peer;
         registrations.forEach(registration -> registration.addList(1));
@@ -35,6 +39,11 @@ final class LocalBlockList implements BlockList {
 
     BlockTable blocks() {
         return blocks;
+    }
+
+    /** Where all of them lie. */
+    MemoryKind kind() {
+        return kind;
     }
 
     @Nullable LocalPeer peer() {

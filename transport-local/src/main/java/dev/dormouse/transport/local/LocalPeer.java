@@ -1,5 +1,6 @@
 package dev.dormouse.transport.local;
 
+import dev.dormouse.cuda.CudaException;
 import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.PollSet;
 import dev.dormouse.foreign.SocketMessage;
@@ -8,7 +9,7 @@ import dev.dormouse.transport.Route;
 import dev.dormouse.transport.TransportException;
 
 /**
- * A peer whose pages are mapped here, as long as its owner lets them be. When that ends, this stays
+ * A peer whose memory is mapped here, as long as its owner lets them be. When that ends, this stays
  * as an object that refuses use, until its user closes it.
  */
 final class LocalPeer implements RemotePeer, Watched {
@@ -128,7 +129,7 @@ final class LocalPeer implements RemotePeer, Watched {
         try {
             mapping.unmap();
             connection.sendLast(new Frame.Released().encode());
-        } catch (LibcException e) {
+        } catch (LibcException | CudaException e) {
             LOG.log(
                     System.Logger.Level.ERROR,
                     "a peer's pages stay mapped until this process ends: peer=" + agentName,

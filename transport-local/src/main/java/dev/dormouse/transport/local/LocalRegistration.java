@@ -1,5 +1,6 @@
 package dev.dormouse.transport.local;
 
+import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.Registration;
 import java.util.List;
@@ -11,7 +12,7 @@ import java.util.List;
 final class LocalRegistration implements Registration {
     private final OwnerSide owner;
     private final List<MemoryRange> ranges;
-    private final SharedFiles files;
+    private final SharedBacking backing;
     private final Token token = Token.random();
 
     /** Guarded by the owner's side. */
@@ -20,18 +21,18 @@ final class LocalRegistration implements Registration {
     private boolean closed;
     private int lists;
 
-    LocalRegistration(OwnerSide owner, List<MemoryRange> ranges, SharedFiles files) {
+    LocalRegistration(OwnerSide owner, List<MemoryRange> ranges, SharedBacking backing) {
         this.owner = owner;
         this.ranges = List.copyOf(ranges);
-        this.files = files;
+        this.backing = backing;
     }
 
     Token token() {
         return token;
     }
 
-    SharedFiles files() {
-        return files;
+    SharedBacking backing() {
+        return backing;
     }
 
     boolean isAdmitting() {
@@ -50,16 +51,18 @@ final class LocalRegistration implements Registration {
         return closed;
     }
 
-    /** Whether all of it lies in one of the ranges. */
-    boolean covers(long address, long lengthBytes) {
-        return !closed
-                && ranges.stream()
-                        .anyMatch(
-                                range ->
-                                        address >= range.address()
-                                                && lengthBytes <= range.lengthBytes()
-                                                && address - range.address()
-                                                        <= range.lengthBytes() - lengthBytes);
+    /** Whether all of the row lies in one of the ranges. */
+    boolean covers(BlockRow row) {
+        return !closed && ranges.stream().anyMatch(range -> covers(range, row));
+    }
+
+    private static boolean covers(MemoryRange range, BlockRow row) {
+        long lengthBytes = BlockTable.spanBytes(row);
+        return row.kind() == range.kind()
+                && row.deviceId() == range.deviceId()
+                && row.address() >= range.address()
+                && lengthBytes <= range.lengthBytes()
+                && row.address() - range.address() <= range.lengthBytes() - lengthBytes;
     }
 
     @Override

@@ -5,118 +5,115 @@ import dev.dormouse.transport.TransferState;
 import java.time.Duration;
 import java.util.List;
 
-/**
- * A copy from or to a peer's pages. The copy thread runs it; everything else is its user's thread.
- */
-final class LocalTransfer implements Transfer, Runnable {
-    private final String operation;
-    private final LocalTransport owner;
-    private final LocalBlockList local;
-    private final LocalBlockList remote;
-    private final LocalPeer peer;
-    private final CopyPlan plan;
-    private final List<byte[]> notification;
-    private final long startNanos;
-    private long postNanos;
-    private volatile TransferState state = new TransferState.InProgress();
-    private boolean released;
-
-    LocalTransfer(
+/** A copy from or to a peer's memory. */
+abstract sealed class LocalTransfer implements Transfer permits HostTransfer, DeviceTransfer {
+    /**
+     * What a transfer is of.
+     *
+     * @param notification frames for the owner, when all is copied
+     * @param startNanos when its user asked for it
+     */
+    record Request(
             String operation,
             LocalTransport owner,
             LocalBlockList local,
             LocalBlockList remote,
             LocalPeer peer,
-            CopyPlan plan,
-            byte[] notification,
-            long startNanos) {
-        this.operation = operation;
-        this.owner = owner;
-        this.local = local;
-        this.remote = remote;
-        this.peer = peer;
-        this.plan = plan;
-        this.notification = Frame.ofMessage(notification);
-        this.startNanos = startNanos;
-        local.addTransfer(1);
-        remote.addTransfer(1);
+            List<byte[]> notification,
+            long startNanos) {}
+
+    private final Request request;
+    private long postNanos;
+    private volatile TransferState state = new TransferState.InProgress();
+    private boolean released;
+
+    /** Takes hold of the lists. */
+    LocalTransfer(Request request) {
+        this.request = request;
+        request.local().addTransfer(1);
+        request.remote().addTransfer(1);
     }
 
-    /** Tells how long it took to get here; right before the copy thread gets it. */
-    LocalTransfer posted() {
-        postNanos = System.nanoTime() - startNanos;
-        return this;
+    final LocalPeer peer() {
+        return request.peer();
     }
 
-    /** Copies, and tells the owner; the copy thread's. */
-    @Override
-    public void run() {
-        try {
-            state = copy();
-        } catch (RuntimeException | Error e) { // an InternalError if a page could not be had
-            state = failed(e.toString());
-        }
+    final LocalTransport owner() {
+        return request.owner();
     }
 
-    private TransferState copy() {
-        while (!plan.isDone()) {
-            if (owner.isEnding()) {
-                return failed("this agent was closed");
-            }
-            if (!peer.isConnected() || !peer.mapping().use(plan::copyPiece)) {
-                return failed(endReason());
-            }
-        }
+    final boolean isInProgress() {
+        return state instanceof TransferState.InProgress;
+    }
+
+    final void become(TransferState next) {
+        state = next;
+    }
+
+    /** Tells how long it took to get here. */
+    final void markPosted() {
+        postNanos = System.nanoTime() - request.startNanos();
+    }
+
+    /** Lets it end where its user sees it, if it can. */
+    void advance() {}
+
+    /** Tells the owner that all is copied. */
+    final TransferState finish(long bytes, int descriptors) {
         // The owner, or its memory's next user, changes nothing before its socket is closed.
-        if (!peer.connection().isHeld()) {
+        if (!peer().connection().isHeld()) {
             return failed(endReason());
         }
-        return switch (peer.connection().send(notification)) {
+        return switch (peer().connection().send(request.notification())) {
             case YES -> {
-                owner.wakeFor(peer.connection());
+                owner().wakeFor(peer().connection());
                 yield new TransferState.Done(
-                        Duration.ofNanos(System.nanoTime() - startNanos),
+                        Duration.ofNanos(System.nanoTime() - request.startNanos()),
                         Duration.ofNanos(postNanos),
-                        plan.bytes(),
-                        plan.descriptors());
+                        bytes,
+                        descriptors);
             }
             case FULL -> failed("it takes no messages: it may be stopped");
             case CLOSED -> failed(endReason());
         };
     }
 
-    private String endReason() {
-        return peer.reason().isEmpty() ? "disconnected" : peer.reason();
+    final String endReason() {
+        return peer().reason().isEmpty() ? "disconnected" : peer().reason();
     }
 
-    /** Ends what the copy thread did not come to; after that thread has ended. */
-    void endWithAgent() {
-        if (state instanceof TransferState.InProgress) {
+    final TransferState.Failed failed(String why) {
+        return new TransferState.Failed(
+                "%s peer %s failed: %s".formatted(request.operation(), peer().agentName(), why));
+    }
+
+    /** Ends what has not ended; when nothing copies any more. */
+    final void endWithAgent() {
+        if (isInProgress()) {
             state = failed("this agent was closed");
         }
-        release();
-    }
-
-    private TransferState.Failed failed(String why) {
-        return new TransferState.Failed(
-                "%s peer %s failed: %s".formatted(operation, peer.agentName(), why));
+        boolean _ = release();
     }
 
     @Override
-    public TransferState poll() {
+    public final TransferState poll() {
         if (released) {
             throw new IllegalStateException("poll: the transfer was released");
         }
+        advance();
         return state;
     }
 
     @Override
-    public boolean release() {
-        if (!released && !(state instanceof TransferState.InProgress)) {
+    public final boolean release() {
+        if (!released) {
+            advance();
+        }
+        if (!released && !isInProgress()) {
             released = true;
-            local.addTransfer(-1);
-            remote.addTransfer(-1);
-            owner.forget(this);
+            request.local().addTransfer(-1);
+            request.remote().addTransfer(-1);
+            owner().forget(this);
         }
         return released;
     }

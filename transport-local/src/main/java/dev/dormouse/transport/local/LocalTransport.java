@@ -1,5 +1,6 @@
 package dev.dormouse.transport.local;
 
+import dev.dormouse.cuda.CudaException;
 import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.UnixSocket;
 import dev.dormouse.transport.BlockList;
@@ -19,7 +20,9 @@ import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A KV transport between processes of one host, which map each other's pages and copy at the speed
@@ -32,7 +35,7 @@ import java.util.Set;
  *
  * <p>Peers are processes of the same user, or of users that are allowed; they are trusted to unmap
  * what they say they have unmapped. Two threads serve peers and copy while the owner of this object
- * computes.
+ * computes; a device copies by itself, but its peer is told no sooner than the transfer is polled.
  */
 public final class LocalTransport implements KvTransport {
     /** The transport's name in settings, reports and metrics. */
@@ -44,6 +47,7 @@ public final class LocalTransport implements KvTransport {
     private final Wire wire = new Wire();
     private final SocketLoop loop;
     private final OwnerSide ownerSide;
+    private final @Nullable DeviceCopier copier;
     private final CopyThread copies;
     private final Set<LocalRegistration> registrations = new LinkedHashSet<>();
     private final Map<String, LocalPeer> peers = new HashMap<>();
@@ -55,22 +59,24 @@ public final class LocalTransport implements KvTransport {
         host = HostIdentity.ofThisProcess();
         Set<Integer> users = new HashSet<>(options.allowedUids());
         users.add(UnixSocket.user());
-        connector = new PeerConnector(options.agentName(), users, limits);
         loop = new SocketLoop();
         try {
             ownerSide = new OwnerSide(options.agentName(), users, limits, wire, loop);
+            LocalDevice device = options.device();
+            copier = device == null ? null : new DeviceCopier(device);
         } catch (RuntimeException e) {
             loop.close();
             wire.close();
             throw e;
         }
+        connector = new PeerConnector(options.agentName(), users, limits, copier);
         copies = new CopyThread();
     }
 
     /**
      * Starts an agent.
      *
-     * @throws TransportException if the kernel refuses, or does not tell who this host is
+     * @throws TransportException if the kernel or the device refuses, or this host is not told
      */
     public static LocalTransport open(LocalTransportOptions options) {
         return open(options, Limits.USUAL);
@@ -79,7 +85,7 @@ public final class LocalTransport implements KvTransport {
     static LocalTransport open(LocalTransportOptions options, Limits limits) {
         try {
             return new LocalTransport(options, limits);
-        } catch (LibcException e) {
+        } catch (LibcException | CudaException e) {
             throw new TransportException(
                     "open agent " + options.agentName() + " failed: " + e.getMessage(), e);
         }
@@ -115,21 +121,15 @@ public final class LocalTransport implements KvTransport {
         if (ranges.isEmpty()) {
             throw new TransportException("register failed: no range is named");
         }
-        for (MemoryRange range : ranges) {
-            if (range.kind() != MemoryKind.DRAM) {
-                throw new TransportException(
-                        "register %s failed: only host memory can be mapped".formatted(range));
-            }
-        }
-        SharedFiles files = SharedFiles.of(ranges, options.source(), options.access());
+        SharedBacking backing = SharedBacking.of(ranges, options.source(), options.access());
         try {
-            LocalRegistration registration = new LocalRegistration(ownerSide, ranges, files);
+            LocalRegistration registration = new LocalRegistration(ownerSide, ranges, backing);
             ownerSide.add(registration);
             registrations.removeIf(LocalRegistration::isClosed);
             registrations.add(registration);
             return registration;
         } catch (RuntimeException e) {
-            files.close();
+            backing.close();
             throw e;
         }
     }
@@ -173,16 +173,17 @@ public final class LocalTransport implements KvTransport {
         long[] addresses = new long[rows.size()];
         for (int i = 0; i < addresses.length; i++) {
             BlockRow row = rows.get(i);
+            requireOwnDevice(row);
             used.add(registration(row));
             addresses[i] = row.address();
         }
-        return new LocalBlockList(this, table(rows, addresses), List.copyOf(used), null);
+        BlockTable table = table(rows, addresses);
+        return new LocalBlockList(this, table, rows.getFirst().kind(), List.copyOf(used), null);
     }
 
     private LocalRegistration registration(BlockRow row) {
         return registrations.stream()
-                .filter(each -> row.kind() == MemoryKind.DRAM)
-                .filter(each -> each.covers(row.address(), BlockTable.spanBytes(row)))
+                .filter(each -> each.covers(row))
                 .findFirst()
                 .orElseThrow(
                         () ->
@@ -200,7 +201,7 @@ public final class LocalTransport implements KvTransport {
         for (int i = 0; i < addresses.length; i++) {
             BlockRow row = rows.get(i);
             addresses[i] =
-                    row.kind() == MemoryKind.DRAM
+                    row.kind() == own.mapping().kind()
                             ? own.mapping().locate(row.address(), BlockTable.spanBytes(row))
                             : 0;
             if (addresses[i] == 0) {
@@ -209,7 +210,18 @@ public final class LocalTransport implements KvTransport {
                                 .formatted(row, own.agentName()));
             }
         }
-        return new LocalBlockList(this, table(rows, addresses), List.of(), own);
+        return new LocalBlockList(
+                this, table(rows, addresses), own.mapping().kind(), List.of(), own);
+    }
+
+    /** Where device memory is, the agent's own device must be: its kernel writes there. */
+    private void requireOwnDevice(BlockRow row) {
+        if (row.kind() == MemoryKind.VRAM
+                && (copier == null || row.deviceId() != copier.context().device().ordinal())) {
+            throw new TransportException(
+                    "prepare local blocks failed: %s is not of this agent's device, %s"
+                            .formatted(row, copier == null ? "it has none" : copier.context()));
+        }
     }
 
     private static BlockTable table(List<BlockRow> rows, long[] addresses) {
@@ -261,20 +273,47 @@ public final class LocalTransport implements KvTransport {
                     operation + ": needs a local and a remote list, in this order");
         }
         requireFits(notification);
-        CopyPlan plan =
-                CopyPlan.of(writes, ours.blocks(), localIndices, theirs.blocks(), remoteIndices);
+        BlockPairs pairs =
+                new BlockPairs(ours.blocks(), localIndices, theirs.blocks(), remoteIndices);
         peer.requireUsable(operation);
         if (writes && !peer.mapping().isWritable()) {
             throw new TransportException(
                     "write to peer %s refused: its owner lets peers read only"
                             .formatted(peer.agentName()));
         }
-        LocalTransfer transfer =
-                new LocalTransfer(
-                        operation, this, ours, theirs, peer, plan, notification, startNanos);
-        unreleased.add(transfer);
-        copies.submit(transfer.posted());
-        return transfer;
+        requireSameKind(ours, theirs);
+        LocalTransfer.Request request =
+                new LocalTransfer.Request(
+                        operation,
+                        this,
+                        ours,
+                        theirs,
+                        peer,
+                        Frame.ofMessage(notification),
+                        startNanos);
+        return switch (ours.kind()) {
+            case DRAM -> {
+                HostTransfer transfer = new HostTransfer(request, HostCopy.of(writes, pairs));
+                unreleased.add(transfer);
+                transfer.markPosted();
+                copies.submit(transfer);
+                yield transfer;
+            }
+            case VRAM -> {
+                DeviceTransfer transfer = new DeviceTransfer(request);
+                unreleased.add(transfer);
+                transfer.start(writes, pairs, Objects.requireNonNull(copier));
+                yield transfer;
+            }
+        };
+    }
+
+    private static void requireSameKind(LocalBlockList ours, LocalBlockList theirs) {
+        if (ours.kind() != theirs.kind()) {
+            throw new TransportException(
+                    "transfer refused: local blocks are %s, remote ones %s"
+                            .formatted(ours.kind(), theirs.kind()));
+        }
     }
 
     @Override
@@ -314,12 +353,19 @@ public final class LocalTransport implements KvTransport {
         }
         closed = true;
         copies.close();
-        List.copyOf(unreleased).forEach(LocalTransfer::endWithAgent);
         peers.values().forEach(peer -> peer.end(LocalPeer.State.LOST, "lost with this agent"));
+        List.copyOf(unreleased).forEach(LocalTransfer::endWithAgent);
         peers.clear();
         ownerSide.close();
         loop.close();
         wire.close();
+        closeCopier();
+    }
+
+    private void closeCopier() {
+        if (copier != null) {
+            copier.close();
+        }
     }
 
     /** Whether transfers are to be given up. */

@@ -35,7 +35,7 @@ final class OwnerSide {
     private final Set<ReaderSession> sessions = new LinkedHashSet<>();
     private boolean closed;
 
-    /** An answer that gives memory. */
+    /** A part of an answer that gives memory. */
     @SuppressWarnings("ArrayRecordComponent") // used once, never compared
     record Granted(byte[] frame, int[] descriptors) {}
 
@@ -65,27 +65,32 @@ final class OwnerSide {
     /**
      * Gives a registration to peers from now on.
      *
-     * @throws TransportException if that is more than one answer can give
+     * @throws TransportException if that is more than one answer can give, or of another kind than
+     *     what is given already
      */
     synchronized void add(LocalRegistration registration) {
         List<LocalRegistration> all = new ArrayList<>(registrations.values());
         all.add(registration);
-        int files = all.stream().mapToInt(each -> each.files().descriptors().size()).sum();
-        int segments = all.stream().mapToInt(each -> each.files().segments().size()).sum();
+        int descriptors = memory(all).count();
+        int segments = all.stream().mapToInt(each -> each.backing().segments().size()).sum();
         if (all.size() > LocalMetadata.MAX_REGISTRATIONS
-                || files > Frame.MAX_FILES
+                || descriptors > Frame.MAX_DESCRIPTORS
                 || segments > Frame.MAX_SEGMENTS) {
             throw new TransportException(
-                    "register failed: %d registrations with %d ranges in %d files, at most %d, %d and %d are possible"
+                    "register failed: %d registrations with %d ranges in %d files or pieces, at most %d, %d and %d are possible"
                             .formatted(
                                     all.size(),
                                     segments,
-                                    files,
+                                    descriptors,
                                     LocalMetadata.MAX_REGISTRATIONS,
                                     Frame.MAX_SEGMENTS,
-                                    Frame.MAX_FILES));
+                                    Frame.MAX_DESCRIPTORS));
         }
         registrations.put(registration.token(), registration);
+    }
+
+    private static SharedMemory memory(List<LocalRegistration> all) {
+        return SharedMemory.joined(all.stream().map(each -> each.backing().memory()).toList());
     }
 
     /** See {@link LocalRegistration#revoke}. */
@@ -117,7 +122,7 @@ final class OwnerSide {
                             .formatted(holders));
         }
         if (registrations.remove(registration.token()) != null) {
-            registration.files().close();
+            registration.backing().close();
         }
     }
 
@@ -128,7 +133,7 @@ final class OwnerSide {
         }
         closed = true;
         List.copyOf(sessions).forEach(ReaderSession::close);
-        registrations.values().forEach(registration -> registration.files().close());
+        registrations.values().forEach(registration -> registration.backing().close());
         registrations.clear();
     }
 
@@ -209,14 +214,14 @@ final class OwnerSide {
                 .toList();
     }
 
-    /** The answer that gives registrations. */
-    Granted grant(List<LocalRegistration> given) {
+    /** The answer that gives registrations, in parts. */
+    List<Granted> grant(List<LocalRegistration> given) {
         List<Integer> descriptors = new ArrayList<>();
         List<SharedSegment> segments = new ArrayList<>();
         for (LocalRegistration registration : given) {
             int first = descriptors.size();
-            descriptors.addAll(registration.files().descriptors());
-            for (SharedSegment segment : registration.files().segments()) {
+            descriptors.addAll(registration.backing().descriptors());
+            for (SharedSegment segment : registration.backing().segments()) {
                 segments.add(
                         new SharedSegment(
                                 segment.address(),
@@ -225,9 +230,17 @@ final class OwnerSide {
                                 segment.offsetBytes()));
             }
         }
-        return new Granted(
-                new Frame.Grant(incarnation, agentName, descriptors.size(), segments).encode(),
-                descriptors.stream().mapToInt(Integer::intValue).toArray());
+        List<Granted> parts = new ArrayList<>();
+        int from = 0;
+        for (Frame.Grant part :
+                Frame.Grant.parts(incarnation, agentName, memory(given), segments)) {
+            int to = from + part.memory().count();
+            int[] files =
+                    descriptors.subList(from, to).stream().mapToInt(Integer::intValue).toArray();
+            parts.add(new Granted(part.encode(), files));
+            from = to;
+        }
+        return parts;
     }
 
     /** A session has broken the rules. */

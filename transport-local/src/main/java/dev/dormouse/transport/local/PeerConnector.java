@@ -8,10 +8,13 @@ import dev.dormouse.foreign.SocketMessage;
 import dev.dormouse.foreign.UnixSocket;
 import dev.dormouse.transport.MemoryWithdrawnException;
 import dev.dormouse.transport.TransportException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /** Connects to another agent and maps what it gives. */
 final class PeerConnector {
@@ -24,6 +27,7 @@ final class PeerConnector {
     private final String agentName;
     private final Set<Integer> users;
     private final long limitNanos;
+    private final @Nullable DeviceCopier copier;
 
     /**
      * Connects nothing yet.
@@ -31,11 +35,14 @@ final class PeerConnector {
      * @param agentName this agent's
      * @param users whose processes may be peers
      * @param limits how long an answer is waited for
+     * @param copier this agent's device; null if it maps host memory only
      */
-    PeerConnector(String agentName, Set<Integer> users, Limits limits) {
+    PeerConnector(
+            String agentName, Set<Integer> users, Limits limits, @Nullable DeviceCopier copier) {
         this.agentName = agentName;
         this.users = users;
         this.limitNanos = limits.load().toNanos();
+        this.copier = copier;
     }
 
     /** A connection over which memory was given, and that memory. */
@@ -50,15 +57,14 @@ final class PeerConnector {
     Connected connect(LocalMetadata peer) {
         long deadlineNanos = System.nanoTime() + limitNanos;
         int socket = socket(peer, deadlineNanos);
-        try (SocketMessage message = new SocketMessage(Frame.MAX_BYTES, Frame.MAX_FILES)) {
+        try (SocketMessage message =
+                new SocketMessage(Frame.MAX_BYTES, Frame.MAX_PART_DESCRIPTORS)) {
             try {
                 requireAllowed(peer, socket);
                 Frame.Hello hello =
                         new Frame.Hello(peer.incarnation(), agentName, peer.registrations());
                 send(peer, socket, message, hello);
-                SocketMessage.Received.Message answer =
-                        answer(peer, socket, message, deadlineNanos);
-                return new Connected(socket, mapping(peer, answer));
+                return new Connected(socket, mapping(peer, socket, message, deadlineNanos));
             } catch (LibcException e) {
                 throw giveUp(socket, message, failure(peer, String.valueOf(e.getMessage()), e));
             } catch (TransportException e) {
@@ -132,34 +138,91 @@ final class PeerConnector {
         }
     }
 
-    private PeerMapping mapping(LocalMetadata peer, SocketMessage.Received.Message answer) {
+    /** Takes all parts of the answer, and maps what they give. */
+    private PeerMapping mapping(
+            LocalMetadata peer, int socket, SocketMessage message, long deadlineNanos) {
+        List<Integer> descriptors = new ArrayList<>();
+        List<SharedMemory> memory = new ArrayList<>();
+        List<SharedSegment> segments = new ArrayList<>();
         try {
-            if (answer.cut()) {
-                throw failure(peer, "its answer is too long");
-            }
-            return switch (Frame.decode(answer.bytes())) {
-                case Frame.Refusal(String reason) ->
-                        throw new MemoryWithdrawnException(
-                                "load peer " + peer.agentName() + " failed: " + reason);
-                case Frame.Grant grant -> {
-                    if (!grant.incarnation().equals(peer.incarnation())
-                            || !grant.agentName().equals(peer.agentName())) {
-                        throw failure(peer, "another agent answered, " + grant.agentName());
-                    }
-                    if (grant.files() != answer.descriptors().length) {
-                        throw failure(
-                                peer,
-                                "%d files came, and %d were told"
-                                        .formatted(answer.descriptors().length, grant.files()));
-                    }
-                    yield PeerMapping.map(answer.descriptors(), grant.segments());
+            boolean complete = false;
+            while (!complete) {
+                SocketMessage.Received.Message answer =
+                        answer(peer, socket, message, deadlineNanos);
+                Arrays.stream(answer.descriptors()).forEach(descriptors::add);
+                Frame.Grant part = grant(peer, answer);
+                memory.add(part.memory());
+                segments.addAll(part.segments());
+                complete = part.last();
+                if (!complete && part.memory().count() == 0) {
+                    throw failure(peer, "a part of its answer gives nothing");
                 }
-                case Frame frame ->
-                        throw failure(peer, "it answered " + frame.getClass().getSimpleName());
-            };
+                if (descriptors.size() > Frame.MAX_DESCRIPTORS
+                        || segments.size() > Frame.MAX_SEGMENTS) {
+                    throw failure(peer, "its answer is too long");
+                }
+            }
+            requireWithin(peer, segments, descriptors.size());
+            return map(
+                    SharedMemory.joined(memory),
+                    descriptors.stream().mapToInt(Integer::intValue).toArray(),
+                    segments);
         } finally {
-            Arrays.stream(answer.descriptors()).forEach(SharedFiles::closeQuietly);
+            descriptors.forEach(SharedBacking::closeQuietly);
         }
+    }
+
+    private static Frame.Grant grant(LocalMetadata peer, SocketMessage.Received.Message answer) {
+        if (answer.cut()) {
+            throw failure(peer, "its answer is too long, or this process may have no more files");
+        }
+        return switch (Frame.decode(answer.bytes())) {
+            case Frame.Refusal(String reason) ->
+                    throw new MemoryWithdrawnException(
+                            "load peer " + peer.agentName() + " failed: " + reason);
+            case Frame.Grant grant -> {
+                if (!grant.incarnation().equals(peer.incarnation())
+                        || !grant.agentName().equals(peer.agentName())) {
+                    throw failure(peer, "another agent answered, " + grant.agentName());
+                }
+                if (grant.memory().count() != answer.descriptors().length) {
+                    throw failure(
+                            peer,
+                            "%d files came, and %d were told"
+                                    .formatted(
+                                            answer.descriptors().length, grant.memory().count()));
+                }
+                yield grant;
+            }
+            case Frame frame ->
+                    throw failure(peer, "it answered " + frame.getClass().getSimpleName());
+        };
+    }
+
+    private static void requireWithin(
+            LocalMetadata peer, List<SharedSegment> segments, int descriptors) {
+        for (SharedSegment segment : segments) {
+            if (segment.file() >= descriptors) {
+                throw failure(
+                        peer,
+                        "a range is said to be in file %d of %d"
+                                .formatted(segment.file(), descriptors));
+            }
+        }
+    }
+
+    private PeerMapping map(SharedMemory memory, int[] descriptors, List<SharedSegment> segments) {
+        return switch (memory) {
+            case SharedMemory.HostFiles _ -> HostMapping.map(descriptors, segments);
+            case SharedMemory.DevicePieces pieces -> {
+                if (copier == null) {
+                    throw new TransportException(
+                            "map a peer's memory failed: it is of GPU %s, and this agent has no device; open it with one"
+                                    .formatted(pieces.device()));
+                }
+                yield DeviceMapping.map(copier, pieces, descriptors, segments);
+            }
+        };
     }
 
     /** Tells the owner that nothing is held, unless something is. */

@@ -119,9 +119,17 @@ final class ReaderSession implements Watched {
         // before its number was looked up has left a connection that is not held any more.
         held = owner.select(hello.registrations());
         state = State.HOLDING;
-        OwnerSide.Granted granted = owner.grant(held);
-        if (!connection.isHeld() || !connection.sendNow(granted.frame(), granted.descriptors())) {
-            end();
+        List<OwnerSide.Granted> parts = owner.grant(held);
+        for (int i = 0; i < parts.size(); i++) {
+            OwnerSide.Granted part = parts.get(i);
+            if (!connection.isHeld() || !connection.sendNow(part.frame(), part.descriptors())) {
+                if (i == 0) {
+                    end();
+                } else {
+                    disconnected();
+                }
+                return;
+            }
         }
     }
 

@@ -1,7 +1,5 @@
 package dev.dormouse.transport.local;
 
-import dev.dormouse.foreign.Libc;
-import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.MemoryFile;
 import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.TransportException;
@@ -10,11 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/**
- * The files behind a registration's ranges, as peers get them: each file once, open for what they
- * may do. Keeps the pages from the machine until closed.
- */
-final class SharedFiles implements AutoCloseable {
+/** The files behind a registration's ranges, each once, open for what peers may do. */
+final class SharedFiles implements SharedBacking {
     private static final int FIXED_LENGTH = MemoryFile.F_SEAL_SHRINK | MemoryFile.F_SEAL_GROW;
 
     private final SegmentAccess access;
@@ -28,46 +23,47 @@ final class SharedFiles implements AutoCloseable {
         this.access = access;
     }
 
-    /**
-     * Asks for the file behind each range.
-     *
-     * @throws TransportException if one has none that peers can map safely; nothing is kept open
-     */
+    /** As {@link SharedBacking#of}. */
     static SharedFiles of(List<MemoryRange> ranges, SegmentSource source, SegmentAccess access) {
         SharedFiles files = new SharedFiles(access);
         try {
             for (MemoryRange range : ranges) {
-                files.add(range, source);
+                files.add(range, source.export(range));
             }
             return files;
         } catch (RuntimeException e) {
             files.close();
-            throw e instanceof TransportException refused
-                    ? refused
-                    : new TransportException(
-                            "register failed: no file to share: " + e.getMessage(), e);
+            throw e;
         }
     }
 
-    List<SharedSegment> segments() {
+    @Override
+    public SharedMemory memory() {
+        return new SharedMemory.HostFiles(descriptors.size());
+    }
+
+    @Override
+    public List<SharedSegment> segments() {
         return segments;
     }
 
-    /** The files, in the order of the segments' indices. They stay this object's. */
-    List<Integer> descriptors() {
+    @Override
+    public List<Integer> descriptors() {
         return descriptors;
     }
 
-    /** Closes the files. Idempotent. */
     @Override
     public void close() {
-        descriptors.forEach(SharedFiles::closeQuietly);
+        descriptors.forEach(SharedBacking::closeQuietly);
         descriptors.clear();
     }
 
-    private void add(MemoryRange range, SegmentSource source) {
-        BackingFile file = source.export(range);
+    private void add(MemoryRange range, Backing backing) {
         try {
+            if (!(backing instanceof BackingFile file)) {
+                throw new TransportException(
+                        "register %s failed: not backed by a file in memory".formatted(range));
+            }
             MemoryFile.Status status = MemoryFile.status(file.descriptor());
             if (file.offsetBytes() < 0
                     || file.lengthBytes() < range.lengthBytes()
@@ -92,7 +88,7 @@ final class SharedFiles implements AutoCloseable {
                     new SharedSegment(
                             range.address(), range.lengthBytes(), index, file.offsetBytes()));
         } finally {
-            closeQuietly(file.descriptor());
+            SharedBacking.discard(backing);
         }
     }
 
@@ -119,16 +115,6 @@ final class SharedFiles implements AutoCloseable {
         if (!MemoryFile.hasOrdinaryPages(descriptor)) {
             throw new TransportException(
                     "share a file in memory failed: its pages are of a pool, such as huge pages");
-        }
-    }
-
-    /** Closing a memory file's descriptor has nothing to lose. */
-    static void closeQuietly(int descriptor) {
-        try {
-            Libc.close(descriptor);
-        } catch (LibcException e) {
-            System.getLogger("dormouse.transport.local")
-                    .log(System.Logger.Level.WARNING, "a descriptor was not closed", e);
         }
     }
 }

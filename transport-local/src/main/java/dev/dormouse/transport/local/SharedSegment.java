@@ -1,11 +1,12 @@
 package dev.dormouse.transport.local;
 
 /**
- * A range of its owner's memory, and where its pages are.
+ * A range of its owner's memory, and where its pages are. From a piece of device memory it may go
+ * on into those behind.
  *
  * @param address in the owner's process
  * @param lengthBytes length
- * @param file index of the descriptor that goes along
+ * @param file index of the descriptor, among all that go along
  * @param offsetBytes where it starts in the file
  */
 record SharedSegment(long address, long lengthBytes, int file, long offsetBytes) {
@@ -22,7 +23,7 @@ record SharedSegment(long address, long lengthBytes, int file, long offsetBytes)
         }
     }
 
-    /** Where it ends in the file. */
+    /** Where it ends, counted from the start of the file or piece. */
     long endBytes() {
         return offsetBytes + lengthBytes;
     }

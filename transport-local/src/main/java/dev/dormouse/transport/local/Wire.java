@@ -8,7 +8,8 @@ import dev.dormouse.foreign.SocketMessage;
  * waits. What is received carries no descriptors: the kernel closes those that a peer sends along.
  */
 final class Wire implements AutoCloseable {
-    private final SocketMessage outgoing = new SocketMessage(Frame.MAX_BYTES, Frame.MAX_FILES);
+    private final SocketMessage outgoing =
+            new SocketMessage(Frame.MAX_BYTES, Frame.MAX_PART_DESCRIPTORS);
     private final SocketMessage incoming = new SocketMessage(Frame.MAX_BYTES, 0);
     private final PollSet state = new PollSet();
 

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
 /** Bytes from peers. */
@@ -19,10 +20,18 @@ class FrameTest {
                     new Frame.Grant(
                             new Token(5, 6),
                             "owner",
-                            2,
+                            true,
+                            new SharedMemory.HostFiles(2),
                             List.of(
                                     new SharedSegment(4096, 8192, 0, 0),
                                     new SharedSegment(1L << 46, 1L << 40, 1, 4096))),
+                    new Frame.Grant(
+                            new Token(5, 6),
+                            "owner",
+                            false,
+                            new SharedMemory.DevicePieces(
+                                    new UUID(7, 8), true, List.of(2L << 20, 1L << 40)),
+                            List.of(new SharedSegment(4096, 1L << 40, 1, 7))),
                     new Frame.Refusal("no"),
                     new Frame.Revoke(),
                     new Frame.Released());

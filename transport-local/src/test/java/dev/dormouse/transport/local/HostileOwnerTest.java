@@ -14,9 +14,11 @@ import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
@@ -100,7 +102,8 @@ class HostileOwnerTest {
         return new Frame.Grant(
                 incarnation,
                 "hostile",
-                files,
+                true,
+                new SharedMemory.HostFiles(files),
                 List.of(new SharedSegment(ADDRESS, length, 0, offset)));
     }
 
@@ -168,16 +171,77 @@ class HostileOwnerTest {
         assertRefused(
                 "a file came along that holds nothing",
                 raw -> with(file(FIXED), file -> raw.send(grant(2, 0, BYTES), file, file)));
-        int[] tooMany = new int[Frame.MAX_FILES + 10];
+    }
+
+    /** A part of an answer, with as many descriptors of one file as it tells. */
+    private void sendPart(RawPeer raw, SharedMemory memory, List<SharedSegment> segments) {
+        with(
+                file(FIXED),
+                file -> {
+                    int[] files = new int[memory.count()];
+                    Arrays.fill(files, file);
+                    raw.send(
+                            new Frame.Grant(incarnation, "hostile", false, memory, segments),
+                            files);
+                });
+    }
+
+    @Test
+    void partsOfAnAnswerAreBoundedAndOfOneKind() {
+        SharedMemory most = new SharedMemory.HostFiles(Frame.MAX_PART_DESCRIPTORS);
         assertRefused(
                 "too long",
-                raw ->
-                        with(
-                                file(FIXED),
-                                file -> {
-                                    Arrays.fill(tooMany, file);
-                                    raw.send(grant(Frame.MAX_FILES, 0, BYTES), tooMany);
-                                }));
+                raw -> {
+                    for (int i = 0; i < 3; i++) {
+                        sendPart(raw, most, List.of());
+                    }
+                });
+        SharedSegment segment = new SharedSegment(ADDRESS, BYTES, 0, 0);
+        assertRefused(
+                "too long",
+                raw -> {
+                    for (int i = 0; i < 2; i++) {
+                        sendPart(
+                                raw,
+                                new SharedMemory.HostFiles(1),
+                                Collections.nCopies(Frame.MAX_SEGMENTS, segment));
+                    }
+                });
+        assertRefused(
+                "gives nothing", raw -> sendPart(raw, new SharedMemory.HostFiles(0), List.of()));
+        assertRefused(
+                "in file 1 of 1", raw -> with(file(FIXED), file -> raw.send(grantOf(1, 1), file)));
+        assertRefused(
+                "of one kind",
+                raw -> {
+                    sendPart(raw, new SharedMemory.HostFiles(1), List.of());
+                    with(file(FIXED), file -> raw.send(grantOf(pieces(1), 0), file));
+                });
+    }
+
+    @Test
+    void deviceMemoryIsRefusedByAnAgentWithoutADevice() {
+        assertRefused(
+                "this agent has no device",
+                raw -> with(file(FIXED), file -> raw.send(grantOf(pieces(1), 0), file)));
+    }
+
+    private static SharedMemory pieces(int count) {
+        return new SharedMemory.DevicePieces(
+                new UUID(1, 2), false, Collections.nCopies(count, 2L << 20));
+    }
+
+    private Frame.Grant grantOf(int files, int file) {
+        return grantOf(new SharedMemory.HostFiles(files), file);
+    }
+
+    private Frame.Grant grantOf(SharedMemory memory, int file) {
+        return new Frame.Grant(
+                incarnation,
+                "hostile",
+                true,
+                memory,
+                List.of(new SharedSegment(ADDRESS, BYTES, file, 0)));
     }
 
     @Test
@@ -187,14 +251,22 @@ class HostileOwnerTest {
         assertRefused("because", raw -> raw.send(new Frame.Refusal("because")));
         assertRefused(
                 "another agent answered",
-                raw -> raw.send(new Frame.Grant(Token.random(), "hostile", 0, List.of())));
+                raw ->
+                        raw.send(
+                                new Frame.Grant(
+                                        Token.random(),
+                                        "hostile",
+                                        true,
+                                        new SharedMemory.HostFiles(0),
+                                        List.of())));
         assertRefused("it ended the connection", _ -> {});
     }
 
     @Test
     void anOwnerThatSaysNothingIsNotWaitedForWithoutEnd() {
         serve(RawPeer::awaitEnd);
-        PeerConnector impatient = new PeerConnector("reader", Set.of(UnixSocket.user()), IMPATIENT);
+        PeerConnector impatient =
+                new PeerConnector("reader", Set.of(UnixSocket.user()), IMPATIENT, null);
         assertThatExceptionOfType(TransportException.class)
                 .isThrownBy(() -> impatient.connect(metadata))
                 .withMessageContaining("no answer came within 200 ms");

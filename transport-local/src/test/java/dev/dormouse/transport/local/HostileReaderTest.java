@@ -279,11 +279,14 @@ class HostileReaderTest {
             assertThatExceptionOfType(TransportException.class)
                     .isThrownBy(
                             () ->
-                                    new PeerConnector("reader", everybody, LIMITS)
+                                    new PeerConnector("reader", everybody, LIMITS, null)
                                             .connect(strict.metadata(host)))
                     .withMessageContaining("does not allow this process's user");
             assertThatExceptionOfType(TransportException.class)
-                    .isThrownBy(() -> new PeerConnector("reader", nobody, LIMITS).connect(metadata))
+                    .isThrownBy(
+                            () ->
+                                    new PeerConnector("reader", nobody, LIMITS, null)
+                                            .connect(metadata))
                     .withMessageContaining("belongs to user");
             strict.close();
         }

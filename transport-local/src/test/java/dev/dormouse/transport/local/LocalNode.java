@@ -2,11 +2,6 @@ package dev.dormouse.transport.local;
 
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 
-import dev.dormouse.memory.MemoryLease;
-import dev.dormouse.memory.MemoryOptions;
-import dev.dormouse.memory.MemoryTag;
-import dev.dormouse.memory.SleepableMemory;
-import dev.dormouse.memory.SleepableRegion;
 import dev.dormouse.testkit.ParentLink;
 import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
@@ -18,18 +13,12 @@ import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -38,11 +27,9 @@ import org.jspecify.annotations.Nullable;
 final class LocalNode {
     private static final int BLOCKS = 2048;
     private static final long BLOCK_BYTES = 32 << 10;
-    private static final long REGION_BYTES = BLOCKS * BLOCK_BYTES;
     private static final long CHECK_BYTES = 512;
     private static final long READ_LIMIT_NANOS = 20_000_000_000L;
     private static final long IDLE_NANOS = 100_000;
-    private static final String PEER_PAGES = "r--s";
 
     /** All blocks, no two that are neighbours in memory one behind the other. */
     private static final int[] ALL =
@@ -61,26 +48,31 @@ final class LocalNode {
     }
 
     private final ParentLink parent;
-    private final SleepableMemory memory =
-            SleepableMemory.reserve(
-                    MemoryOptions.of(Map.of(MemoryTag.KV_CACHE, REGION_BYTES)), System::nanoTime);
-    private final SleepableRegion region = memory.allocate("kv", MemoryTag.KV_CACHE, REGION_BYTES);
-    private final LocalTransport transport =
-            LocalTransport.open(LocalTransportOptions.of(this::export));
+    private final NodeMemory memory;
+    private final LocalTransport transport;
     private @Nullable Registration registration;
     private @Nullable RemotePeer peer;
     private @Nullable BlockList local;
     private @Nullable BlockList remote;
 
-    private LocalNode(ParentLink parent) {
+    private LocalNode(ParentLink parent, NodeMemory memory) {
         this.parent = parent;
+        this.memory = memory;
+        this.transport = LocalTransport.open(memory.options());
         wake();
+        long _ = memory.peerMappings();
     }
 
-    /** Takes no arguments. */
+    /** Takes the kind of memory, and a folder for kernels. */
     public static void main(String[] args) {
         ParentLink parent = ParentLink.open();
-        LocalNode node = new LocalNode(parent);
+        LocalNode node =
+                new LocalNode(
+                        parent,
+                        switch (MemoryKind.valueOf(args[0])) {
+                            case DRAM -> new HostNodeMemory();
+                            case VRAM -> new DeviceNodeMemory(Path.of(args[1]));
+                        });
         for (String line = parent.take(); line != null; line = parent.take()) {
             String answer;
             try {
@@ -99,7 +91,7 @@ final class LocalNode {
             case "tell" ->
                     Base64.getEncoder().encodeToString(transport.metadata().sameHost())
                             + " "
-                            + region.address();
+                            + memory.address();
             case "fill" -> fill(Long.parseLong(words[1]));
             case "revoke" -> registered().revoke().toString();
             case "readmit" -> {
@@ -112,7 +104,7 @@ final class LocalNode {
                 yield "closed";
             }
             case "sleep" -> {
-                memory.sleep(Set.of(MemoryTag.KV_CACHE));
+                memory.sleep();
                 yield "asleep";
             }
             case "wake" -> wake();
@@ -121,36 +113,30 @@ final class LocalNode {
             case "stream" -> stream(Long.parseLong(words[1]));
             case "connected" -> Boolean.toString(Objects.requireNonNull(peer).isConnected());
             case "messages" -> Integer.toString(transport.messages().size());
-            case "mappings" -> Long.toString(peerMappings());
+            case "mappings" -> Long.toString(memory.peerMappings());
+            case "free" -> Long.toString(memory.freeBytes());
             case "drop" -> drop();
             default -> throw new IllegalArgumentException("unknown command " + words[0]);
         };
     }
 
-    private BackingFile export(MemoryRange range) {
-        return new BackingFile(
-                memory.export(MemoryTag.KV_CACHE),
-                range.address() - memory.address(MemoryTag.KV_CACHE),
-                range.lengthBytes());
-    }
-
     private String wake() {
-        memory.wake(Set.of(MemoryTag.KV_CACHE));
+        memory.wake();
         registration =
                 transport.register(
                         List.of(
                                 new MemoryRange(
-                                        region.address(), REGION_BYTES, MemoryKind.DRAM, 0)));
+                                        memory.address(), NodeMemory.BYTES, memory.kind(), 0)));
         return "awake";
     }
 
     private String fill(long seed) {
-        try (MemoryLease lease = region.lease("fill")) {
-            MemorySegment all = lease.segment();
-            for (long at = 0; at < REGION_BYTES; at += CHECK_BYTES) {
-                all.set(JAVA_LONG_UNALIGNED, at, content(seed, at));
-            }
-        }
+        memory.write(
+                all -> {
+                    for (long at = 0; at < NodeMemory.BYTES; at += CHECK_BYTES) {
+                        all.set(JAVA_LONG_UNALIGNED, at, content(seed, at));
+                    }
+                });
         return "filled";
     }
 
@@ -164,7 +150,7 @@ final class LocalNode {
         RemotePeer fresh =
                 transport.load(TransportMetadata.ofSameHost(Base64.getDecoder().decode(metadata)));
         peer = fresh;
-        local = transport.prepareLocal(List.of(row(region.address())));
+        local = transport.prepareLocal(List.of(row(memory.address())));
         remote = transport.prepareRemote(fresh, List.of(row(address)));
         return "loaded";
     }
@@ -185,14 +171,16 @@ final class LocalNode {
         if (outcome != Outcome.RIGHT) {
             return outcome;
         }
-        try (MemoryLease lease = region.lease("read")) {
-            for (long at = 0; at < REGION_BYTES; at += CHECK_BYTES) {
-                if (lease.segment().get(JAVA_LONG_UNALIGNED, at) != content(seed, at)) {
-                    return Outcome.OTHER;
-                }
-            }
-            return Outcome.RIGHT;
-        }
+        Outcome[] found = {Outcome.RIGHT};
+        memory.read(
+                all -> {
+                    for (long at = 0; at < NodeMemory.BYTES; at += CHECK_BYTES) {
+                        if (all.get(JAVA_LONG_UNALIGNED, at) != content(seed, at)) {
+                            found[0] = Outcome.OTHER;
+                        }
+                    }
+                });
+        return found[0];
     }
 
     private Outcome transferAll() {
@@ -236,19 +224,8 @@ final class LocalNode {
         return counts.toString();
     }
 
-    /** How many mappings of other processes' pages this process has. */
-    private static long peerMappings() {
-        try (var lines = Files.lines(Path.of("/proc/self/maps"), StandardCharsets.ISO_8859_1)) {
-            return lines.filter(line -> line.contains("memfd:dormouse-"))
-                    .filter(line -> line.contains(" " + PEER_PAGES + " "))
-                    .count();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static BlockRow row(long address) {
-        return new BlockRow(address, BLOCK_BYTES, BLOCK_BYTES, BLOCKS, MemoryKind.DRAM, 0);
+    private BlockRow row(long address) {
+        return new BlockRow(address, BLOCK_BYTES, BLOCK_BYTES, BLOCKS, memory.kind(), 0);
     }
 
     private Registration registered() {

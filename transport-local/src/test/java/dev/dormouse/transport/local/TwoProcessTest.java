@@ -4,21 +4,40 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.ChildJvm;
-import java.util.Map;
+import dev.dormouse.testkit.CudaDrivers;
+import dev.dormouse.transport.MemoryKind;
+import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** An owner and a reader in processes of their own, either of which is stopped or killed. */
+@ParameterizedClass
+@EnumSource
 class TwoProcessTest {
     private static final String NOBODY = "[]";
+
+    @TempDir private static Path kernels;
+
+    private final MemoryKind kind;
 
     private ChildJvm owner;
     private ChildJvm reader;
 
+    TwoProcessTest(MemoryKind kind) {
+        this.kind = kind;
+    }
+
     @BeforeEach
     void startOwnerAndReader() {
+        if (kind == MemoryKind.VRAM) {
+            CudaDrivers.requireAny();
+        }
         owner = node("owner");
         reader = node("reader");
     }
@@ -29,8 +48,9 @@ class TwoProcessTest {
         reader.close();
     }
 
-    private static ChildJvm node(String name) {
-        return ChildJvm.start(name, LocalNode.class, Map.of());
+    private ChildJvm node(String name) {
+        return ChildJvm.start(
+                name, LocalNode.class, CudaDrivers.environment(), kind.name(), kernels.toString());
     }
 
     private void loadAndRead(long seed) {
@@ -130,7 +150,7 @@ class TwoProcessTest {
         owner.kill();
         Await.until("disconnected", () -> reader.ask("connected").equals("false"));
         assertThat(reader.ask("read 1")).isEqualTo("FAILED");
-        assertThat(reader.ask("mappings")).isEqualTo("0");
+        Await.until("unmapped", () -> reader.ask("mappings").equals("0"));
     }
 
     @Test
@@ -163,5 +183,17 @@ class TwoProcessTest {
                 "both reads were told",
                 () -> messages.addAndGet(Integer.parseInt(owner.ask("messages"))) == 2);
         sleepOwner();
+    }
+
+    @Test
+    void theDeviceHasItsMemoryBackWhileAReaderIsThere() {
+        Assumptions.assumeTrue(kind == MemoryKind.VRAM, "of the host others take memory, too");
+        for (int cycle = 1; cycle <= 3; cycle++) {
+            loadAndRead(cycle);
+            long awake = Long.parseLong(owner.ask("free"));
+            sleepOwner();
+            assertThat(Long.parseLong(owner.ask("free")) - awake).isEqualTo(NodeMemory.BYTES);
+            assertThat(owner.ask("wake")).isEqualTo("awake");
+        }
     }
 }

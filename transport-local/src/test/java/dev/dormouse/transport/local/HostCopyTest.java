@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
-class CopyPlanTest {
+class HostCopyTest {
     private static final int BYTES = 5 << 20;
 
     /** Rows of blocks somewhere in a memory, and where each block is. */
@@ -79,7 +79,10 @@ class CopyPlanTest {
                             descriptors += continues ? 0 : 1;
                         }
 
-                        CopyPlan plan = CopyPlan.of(writes, ours.table(), to, theirs.table(), from);
+                        HostCopy plan =
+                                HostCopy.of(
+                                        writes,
+                                        new BlockPairs(ours.table(), to, theirs.table(), from));
                         int pieces = 0;
                         while (!plan.isDone()) {
                             plan.copyPiece();
@@ -89,7 +92,7 @@ class CopyPlanTest {
                         assertThat(plan.bytes()).isEqualTo((long) count * blockBytes);
                         assertThat(plan.descriptors()).isEqualTo(descriptors);
                         assertThat(pieces)
-                                .isEqualTo(Math.ceilDiv(plan.bytes(), CopyPlan.PIECE_BYTES));
+                                .isEqualTo(Math.ceilDiv(plan.bytes(), HostCopy.PIECE_BYTES));
                         assertThat(here.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(expectedHere);
                         assertThat(there.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(expectedThere);
                     }
@@ -117,7 +120,7 @@ class CopyPlanTest {
         BlockTable small = table(100, 4);
         BlockTable large = table(101, 4);
         assertThatExceptionOfType(TransportException.class)
-                .isThrownBy(() -> CopyPlan.of(false, small, new int[] {0}, large, new int[] {3}))
+                .isThrownBy(() -> new BlockPairs(small, new int[] {0}, large, new int[] {3}))
                 .withMessageContaining("remote block 3 has 101");
     }
 

@@ -1,4 +1,4 @@
-package dev.dormouse.cuda;
+package dev.dormouse.testkit;
 
 import static java.lang.foreign.ValueLayout.ADDRESS;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
@@ -14,15 +14,21 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** {@code standin.c}, built once: a driver without a GPU, whose calls can be made to fail. */
-final class StandIn {
-    static final int OUT_OF_MEMORY = 2;
+/**
+ * {@code standin.c}, built once: a CUDA driver without a GPU, whose calls can be made to fail. What
+ * it exports can be imported by other processes that use it.
+ */
+public final class StandInDriver {
+    /** CUDA_ERROR_OUT_OF_MEMORY. */
+    public static final int OUT_OF_MEMORY = 2;
 
+    private final Path folder;
     private final MethodHandle fail;
     private final MethodHandle live;
     private final MethodHandle used;
 
-    private StandIn(SymbolBinder binder) {
+    private StandInDriver(Path folder, SymbolBinder binder) {
+        this.folder = folder;
         fail = binder.procedure("standin_fail", ADDRESS, JAVA_INT, JAVA_INT);
         live = binder.function("standin_live", JAVA_LONG);
         used = binder.function("standin_used", JAVA_LONG);
@@ -34,11 +40,11 @@ final class StandIn {
      *
      * @throws IOException when there is no C compiler
      */
-    static StandIn install() throws IOException {
+    static StandInDriver install() throws IOException {
         Path folder = Files.createTempDirectory("standin");
         Path source = folder.resolve("standin.c");
         Path library = folder.resolve("libcuda.so.1");
-        try (InputStream in = StandIn.class.getResourceAsStream("standin.c")) {
+        try (InputStream in = StandInDriver.class.getResourceAsStream("standin.c")) {
             Files.write(source, java.util.Objects.requireNonNull(in).readAllBytes());
         }
         Process compiler =
@@ -63,15 +69,20 @@ final class StandIn {
         System.setProperty("dormouse.cuda.dir", folder.toString());
         SymbolBinder binder =
                 new NativeLibrary("stand-in", "libcuda.so.1", "dormouse.cuda.dir", "NONE").open();
-        StandIn standIn = new StandIn(binder);
+        StandInDriver standIn = new StandInDriver(folder, binder);
         for (Path file : new Path[] {source, library, folder}) {
             file.toFile().deleteOnExit();
         }
         return standIn;
     }
 
+    /** The folder with {@code libcuda.so.1}, for further processes, as long as this one lives. */
+    public Path folder() {
+        return folder;
+    }
+
     /** Lets a call fail, after the next {@code after} ones of that name. */
-    void fail(String call, int after, int code) {
+    public void fail(String call, int after, int code) {
         try (Arena arena = Arena.ofConfined()) {
             fail.invokeExact(arena.allocateFrom(call), after, code);
         } catch (Throwable t) {
@@ -80,7 +91,7 @@ final class StandIn {
     }
 
     /** How many native objects and mappings there are. */
-    long live() {
+    public long live() {
         try {
             return (long) live.invokeExact();
         } catch (Throwable t) {
@@ -89,7 +100,7 @@ final class StandIn {
     }
 
     /** Bytes of the device's memory that are taken. */
-    long usedBytes() {
+    public long usedBytes() {
         try {
             return (long) used.invokeExact();
         } catch (Throwable t) {
