@@ -128,6 +128,7 @@ public final class GatherList implements AutoCloseable {
         requireOpen();
         if (state == State.LAUNCHED) {
             read.await();
+            state = State.FILLING;
         }
     }
 

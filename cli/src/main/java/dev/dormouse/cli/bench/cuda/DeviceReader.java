@@ -32,11 +32,12 @@ public final class DeviceReader implements Callable<Integer> {
     private static final byte[] NOTIFICATION = {'b'};
     private static final int READS = 5;
 
-    /** The first reads of a process run uncompiled, ten times as long as later ones. */
-    private static final int WARM_UP_READS = 3000;
+    /** The first reads of a process run uncompiled, many times as long as later ones. */
+    private static final int WARM_UP_READS = 10_000;
 
     private static final long WARM_UP_BLOCK_BYTES = 4 << 10;
     private static final long WARM_UP_BYTES = 32L << 30;
+    private static final int MAX_WARM_UP = 500;
 
     @Option(names = "--bytes", required = true)
     private long lengthBytes;
@@ -154,7 +155,7 @@ public final class DeviceReader implements Callable<Integer> {
         Blocks target = Blocks.shuffled(task.bytes(), task.blockBytes(), 2);
         long wrong = check(side, task, source, target);
         warmUp(side);
-        long warmUp = Math.clamp(WARM_UP_BYTES / task.bytes(), 2, WARM_UP_READS / 6);
+        long warmUp = Math.clamp(WARM_UP_BYTES / task.bytes(), 2, MAX_WARM_UP);
         for (long i = 0; i < warmUp; i++) {
             double _ = read(side, source, target);
             double _ = side.copySeconds(task.bytes());
