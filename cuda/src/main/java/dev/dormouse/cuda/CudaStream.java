@@ -42,9 +42,9 @@ public final class CudaStream extends CudaObject {
     public void copyToDevice(PinnedMemory source, long offsetBytes, DeviceSpan target) {
         MemorySegment bytes = source.segment().asSlice(offsetBytes, target.lengthBytes());
         synchronized (lock) {
-            requireOpen("copy to device");
             synchronized (source.lock) {
                 source.requireOpen("copy to device");
+                requireOpen("copy to device"); // last: makes this stream's context current
                 submit(
                         "cuMemcpyHtoDAsync",
                         () ->
@@ -67,9 +67,9 @@ public final class CudaStream extends CudaObject {
     public void copyToHost(DeviceSpan source, PinnedMemory target, long offsetBytes) {
         MemorySegment bytes = target.segment().asSlice(offsetBytes, source.lengthBytes());
         synchronized (lock) {
-            requireOpen("copy to host");
             synchronized (target.lock) {
                 target.requireOpen("copy to host");
+                requireOpen("copy to host"); // last: makes this stream's context current
                 submit(
                         "cuMemcpyDtoHAsync",
                         () ->

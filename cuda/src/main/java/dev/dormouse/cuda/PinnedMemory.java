@@ -47,11 +47,6 @@ public final class PinnedMemory extends CudaObject {
         }
     }
 
-    /** Where kernels find its first bytes: with unified addressing, where the CPU does. */
-    DeviceSpan deviceSpan(long lengthBytes) {
-        return new DeviceSpan(segment.asSlice(0, lengthBytes).address(), lengthBytes);
-    }
-
     /** All of it. The CPU may touch what no copy on its way uses. */
     public MemorySegment segment() {
         return segment;

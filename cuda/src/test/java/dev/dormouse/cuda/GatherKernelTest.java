@@ -115,9 +115,9 @@ class GatherKernelTest {
                 AddressRange range = AddressRange.reserve(far, 8L << 20);
                 PhysicalMemory memory = PhysicalMemory.allocate(far, 8L << 20)) {
             range.map(0, memory, MemoryAccess.READ_WRITE);
-            range.allow(0, BYTES, context.device(), MemoryAccess.READ);
             farStream.copyToDevice(host, 0, range.span(0, BYTES));
             farStream.synchronize();
+            range.allow(0, BYTES, context.device(), MemoryAccess.READ);
 
             list.clear(65536);
             for (int i = 0; i < 128; i++) {

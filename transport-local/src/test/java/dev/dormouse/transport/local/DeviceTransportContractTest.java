@@ -19,4 +19,9 @@ class DeviceTransportContractTest extends KvTransportContract {
     protected MemoryKind memoryKind() {
         return MemoryKind.VRAM;
     }
+
+    @Override
+    protected boolean peersHoldMemory() {
+        return true;
+    }
 }

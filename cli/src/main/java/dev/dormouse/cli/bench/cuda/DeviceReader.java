@@ -31,14 +31,20 @@ public final class DeviceReader implements Callable<Integer> {
 
     private static final byte[] NOTIFICATION = {'b'};
     private static final int READS = 5;
-    private static final long WARM_UP_BYTES = 4L << 30;
-    private static final int MAX_WARM_UP = 60;
+
+    /** The first reads of a process run uncompiled, many times as long as later ones. */
+    private static final int WARM_UP_READS = 10_000;
+
+    private static final long WARM_UP_BLOCK_BYTES = 4 << 10;
+    private static final long WARM_UP_BYTES = 32L << 30;
+    private static final int MAX_WARM_UP = 500;
 
     @Option(names = "--bytes", required = true)
     private long lengthBytes;
 
     private @Nullable RemotePeer peer;
     private long ownerAddress;
+    private boolean warm;
 
     /** Made by picocli. */
     public DeviceReader() {}
@@ -148,6 +154,7 @@ public final class DeviceReader implements Callable<Integer> {
         Blocks source = Blocks.shuffled(task.bytes(), task.blockBytes(), 1);
         Blocks target = Blocks.shuffled(task.bytes(), task.blockBytes(), 2);
         long wrong = check(side, task, source, target);
+        warmUp(side);
         long warmUp = Math.clamp(WARM_UP_BYTES / task.bytes(), 2, MAX_WARM_UP);
         for (long i = 0; i < warmUp; i++) {
             double _ = read(side, source, target);
@@ -160,6 +167,16 @@ public final class DeviceReader implements Callable<Integer> {
             read[i] = read(side, source, target);
         }
         return new Answer(0, read, wrong, copy);
+    }
+
+    private void warmUp(DeviceSide side) {
+        if (!warm) {
+            warm = true;
+            Blocks few = Blocks.shuffled(WARM_UP_BLOCK_BYTES << 6, WARM_UP_BLOCK_BYTES, 1);
+            for (int i = 0; i < WARM_UP_READS; i++) {
+                double _ = read(side, few, few);
+            }
+        }
     }
 
     /** The milliseconds of one read, from the call to the sight of its end. */
