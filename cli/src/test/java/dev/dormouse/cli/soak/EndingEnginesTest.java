@@ -32,6 +32,13 @@ final class EndingEnginesTest {
     private static final Set<String> OF_ENDS =
             with(Client.OF_SLEEPS, "prefill_unreachable", "decode_unreachable");
 
+    /**
+     * A request that goes out to a decode engine in its last moment meets a connection that closes.
+     * Nobody can tell whether it was taken, and a hand-over is read once: so it is not asked again,
+     * as a prefill engine is.
+     */
+    private static final Set<String> OF_DECODE_ENDS = with(OF_ENDS, "decode_broken");
+
     private static final Set<String> OF_CRASHES = with(OF_ENDS, "prefill_broken", "decode_broken");
 
     private final SplittableRandom random = new SplittableRandom(SEED);
@@ -73,7 +80,7 @@ final class EndingEnginesTest {
             whileAsking(
                     fleet,
                     questions,
-                    OF_ENDS,
+                    OF_DECODE_ENDS,
                     () -> {
                         awaitWork(fleet.decode());
                         assertThat(fleet.decodeProcess().end(LIMIT)).isZero();
