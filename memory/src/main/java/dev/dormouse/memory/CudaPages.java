@@ -1,6 +1,7 @@
 package dev.dormouse.memory;
 
 import dev.dormouse.cuda.AddressRange;
+import dev.dormouse.cuda.Cleanup;
 import dev.dormouse.cuda.CudaContext;
 import dev.dormouse.cuda.DeviceSpan;
 import dev.dormouse.cuda.MemoryAccess;
@@ -67,9 +68,9 @@ final class CudaPages implements DevicePages {
     public void unmap() {
         context.synchronize();
         range.unmapAll();
-        Failures failures = new Failures();
-        releasePieces(failures);
-        failures.rethrow();
+        Cleanup cleanup = new Cleanup();
+        releasePieces(cleanup);
+        cleanup.rethrow();
     }
 
     @Override
@@ -104,16 +105,16 @@ final class CudaPages implements DevicePages {
 
     @Override
     public void close() {
-        Failures failures = new Failures();
-        failures.attempt(context::synchronize);
-        failures.attempt(range::close);
-        releasePieces(failures);
-        failures.rethrow();
+        Cleanup cleanup = new Cleanup();
+        cleanup.run(context::synchronize);
+        cleanup.run(range::close);
+        releasePieces(cleanup);
+        cleanup.rethrow();
     }
 
     /** The device has their memory back once nothing maps it. */
-    private void releasePieces(Failures failures) {
-        pieces.forEach(piece -> failures.attempt(piece::close));
+    private void releasePieces(Cleanup cleanup) {
+        pieces.forEach(piece -> cleanup.run(piece::close));
         pieces.clear();
     }
 

@@ -1,5 +1,6 @@
 package dev.dormouse.memory;
 
+import dev.dormouse.cuda.Cleanup;
 import dev.dormouse.cuda.CudaContext;
 import dev.dormouse.cuda.CudaException;
 import dev.dormouse.cuda.DeviceSpan;
@@ -179,13 +180,13 @@ public final class DeviceMemory implements AutoCloseable {
      */
     @Override
     public void close() {
-        Failures failures = new Failures();
+        Cleanup cleanup = new Cleanup();
         for (DeviceTagMemory memory : memories.values()) {
             if (memory.residency() != Residency.CLOSED) {
-                failures.attempt(memory::close);
+                cleanup.run(memory::close);
             }
         }
-        failures.rethrow();
+        cleanup.rethrow();
     }
 
     /** Those of the tags' memories that are in one state; refuses lost and closed ones. */

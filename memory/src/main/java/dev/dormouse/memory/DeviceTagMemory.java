@@ -1,5 +1,6 @@
 package dev.dormouse.memory;
 
+import dev.dormouse.cuda.Cleanup;
 import dev.dormouse.cuda.CudaException;
 import dev.dormouse.cuda.DeviceSpan;
 import java.util.Set;
@@ -104,11 +105,11 @@ final class DeviceTagMemory {
     /** Gives everything back, what was not given back before, too. */
     void close() {
         become(Residency.CLOSED);
-        Failures failures = new Failures();
-        failures.attempt(pages::close);
-        failures.attempt(this::dropBackup);
+        Cleanup cleanup = new Cleanup();
+        cleanup.run(pages::close);
+        cleanup.run(this::dropBackup);
         try {
-            failures.rethrow();
+            cleanup.rethrow();
         } catch (CudaException e) {
             throw failed("close", e);
         }

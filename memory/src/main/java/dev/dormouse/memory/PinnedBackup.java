@@ -1,5 +1,6 @@
 package dev.dormouse.memory;
 
+import dev.dormouse.cuda.Cleanup;
 import dev.dormouse.cuda.CudaContext;
 import dev.dormouse.cuda.CudaStream;
 import dev.dormouse.cuda.DeviceSpan;
@@ -69,12 +70,12 @@ final class PinnedBackup implements HostBackup {
 
     @Override
     public void close() {
-        Failures failures = new Failures();
+        Cleanup cleanup = new Cleanup();
         for (PinnedMemory chunk : chunks) {
-            failures.attempt(chunk::close);
+            cleanup.run(chunk::close);
         }
         chunks.clear();
-        failures.rethrow();
+        cleanup.rethrow();
     }
 
     private static void closeAfter(PinnedBackup backup, RuntimeException failure) {
