@@ -24,6 +24,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -33,6 +34,9 @@ import java.util.concurrent.locks.LockSupport;
 /** A process's memory on the first GPU that can sleep, awake at first, and its agent. */
 final class DeviceSide implements AutoCloseable {
     static final MemoryTag TAG = MemoryTag.KV_CACHE;
+
+    /** What stays free for contexts and tables. */
+    private static final long RESERVE_BYTES = 4L << 30;
 
     private static final int CHUNK_WORDS = 1 << 20;
     private static final int CHUNK_BYTES = CHUNK_WORDS * Long.BYTES;
@@ -85,6 +89,23 @@ final class DeviceSide implements AutoCloseable {
         } catch (NativeLibraryException | CudaException e) {
             throw new FleetException("no CUDA driver: " + e.getMessage(), e);
         }
+    }
+
+    /** What the first GPU has free before anything is taken. */
+    static long freeOnDevice() {
+        try (CudaContext context = context()) {
+            return context.memoryInfo().freeBytes();
+        }
+    }
+
+    /** How much of what is free may be taken. */
+    static long usable(long freeBytes) {
+        return freeBytes - Math.min(RESERVE_BYTES, freeBytes / 4);
+    }
+
+    /** What the agent tells now, as the reader's orders carry it. */
+    String metadata() {
+        return HexFormat.of().formatHex(transport.metadata().sameHost());
     }
 
     private static Nvrtc nvrtc() {

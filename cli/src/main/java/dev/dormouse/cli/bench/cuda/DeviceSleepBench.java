@@ -4,12 +4,12 @@ import com.fasterxml.jackson.annotation.JsonProperty;
 import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.cli.fleet.Progress;
 import dev.dormouse.memory.DeviceMemory;
+import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.memory.Retention;
 import dev.dormouse.transport.Registration;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
@@ -19,11 +19,8 @@ public final class DeviceSleepBench {
     private static final long CYCLE_BYTES = 1L << 30;
     private static final long READ_BYTES = 64L << 20;
 
-    /** What stays free for contexts and tables. */
-    private static final long RESERVE_BYTES = 4L << 30;
-
     private static final int ROUNDS = 4; // the first warms up
-    private static final Set<dev.dormouse.memory.MemoryTag> TAGS = Set.of(DeviceSide.TAG);
+    private static final Set<MemoryTag> TAGS = Set.of(DeviceSide.TAG);
 
     private final Progress progress;
 
@@ -81,13 +78,10 @@ public final class DeviceSleepBench {
      * @throws FleetException if there is no GPU, a byte was wrong, or memory did not come back
      */
     public List<Sleep> run(List<Long> sizes) {
-        long free;
-        try (var context = DeviceSide.context()) {
-            free = context.memoryInfo().freeBytes();
-        }
+        long free = DeviceSide.freeOnDevice();
         List<Sleep> sleeps = new ArrayList<>();
         for (long bytes : sizes) {
-            if (bytes + READ_BYTES > free - Math.min(RESERVE_BYTES, free / 4)) {
+            if (bytes + READ_BYTES > DeviceSide.usable(free)) {
                 progress.say((bytes >> 20) + " MiB do not fit: left out");
                 continue;
             }
@@ -169,11 +163,7 @@ public final class DeviceSleepBench {
             blocks = task("check", 0, "").blocks();
             registration = side.transport().register(List.of(side.range()));
             side.fill(blocks, -1);
-            var _ = reader.run(task("load", 0, metadata()));
-        }
-
-        private String metadata() {
-            return HexFormat.of().formatHex(side.transport().metadata().sameHost());
+            var _ = reader.run(task("load", 0, side.metadata()));
         }
 
         private DeviceReader.Task task(String kind, long salt, String metadata) {
@@ -204,7 +194,7 @@ public final class DeviceSleepBench {
             registration = side.transport().register(List.of(side.range()));
             long registered = System.nanoTime();
             side.fill(blocks, number);
-            DeviceReader.Answer first = reader.run(task("first", number, metadata()));
+            DeviceReader.Answer first = reader.run(task("first", number, side.metadata()));
             requireRight(reader.run(task("check", number, "")));
             var _ = side.transport().messages();
             return new Sleep(

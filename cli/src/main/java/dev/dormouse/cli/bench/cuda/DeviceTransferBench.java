@@ -7,15 +7,11 @@ import dev.dormouse.transport.Registration;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Locale;
 
 /** How fast blocks come from another process's GPU memory, against a plain copy in the reader. */
 public final class DeviceTransferBench {
-    /** What stays free for contexts and tables. */
-    private static final long RESERVE_BYTES = 4L << 30;
-
     private static final int SHARES = 3; // the owner's memory, and twice as much of the reader
 
     private final Progress progress;
@@ -60,10 +56,7 @@ public final class DeviceTransferBench {
      * @throws FleetException if there is no GPU, or a byte was wrong
      */
     public List<Rate> run(List<Long> sizes, List<Long> blockSizes, int rounds) {
-        long free;
-        try (var context = DeviceSide.context()) {
-            free = context.memoryInfo().freeBytes();
-        }
+        long free = DeviceSide.freeOnDevice();
         List<Long> fitting = fitting(sizes, free);
         long largest = fitting.stream().mapToLong(Long::longValue).max().orElseThrow();
         List<Rate> rates = new ArrayList<>();
@@ -92,11 +85,7 @@ public final class DeviceTransferBench {
     private List<Long> fitting(List<Long> sizes, long freeBytes) {
         List<Long> fitting =
                 sizes.stream()
-                        .filter(
-                                bytes ->
-                                        SHARES * bytes
-                                                <= freeBytes
-                                                        - Math.min(RESERVE_BYTES, freeBytes / 4))
+                        .filter(bytes -> SHARES * bytes <= DeviceSide.usable(freeBytes))
                         .toList();
         sizes.stream()
                 .filter(bytes -> !fitting.contains(bytes))
@@ -111,10 +100,7 @@ public final class DeviceTransferBench {
 
     private static DeviceReader.Task task(
             String kind, DeviceSide side, long bytes, long blockBytes, int rounds) {
-        String metadata =
-                kind.equals("load")
-                        ? HexFormat.of().formatHex(side.transport().metadata().sameHost())
-                        : "";
+        String metadata = kind.equals("load") ? side.metadata() : "";
         return new DeviceReader.Task(
                 kind, metadata, side.address(), bytes, blockBytes, rounds, 1, false);
     }
