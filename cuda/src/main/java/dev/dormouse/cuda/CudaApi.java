@@ -68,7 +68,6 @@ final class CudaApi {
     // cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
     static final MethodHandle PRIMARY_CTX_RETAIN =
             bind("cuDevicePrimaryCtxRetain", ADDRESS, JAVA_INT);
-    static final MethodHandle PRIMARY_CTX_RELEASE = bind("cuDevicePrimaryCtxRelease_v2", JAVA_INT);
     static final MethodHandle CTX_SET_CURRENT = bind("cuCtxSetCurrent", ADDRESS);
     static final MethodHandle CTX_SYNCHRONIZE = bind("cuCtxSynchronize");
     // cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
@@ -109,6 +108,13 @@ final class CudaApi {
     //                                CUmemAllocationHandleType shHandleType)
     static final MethodHandle MEM_IMPORT =
             bind("cuMemImportFromShareableHandle", ADDRESS, JAVA_LONG, JAVA_INT);
+
+    // cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
+    static final MethodHandle MEM_RETAIN_HANDLE =
+            bind("cuMemRetainAllocationHandle", ADDRESS, JAVA_LONG);
+    // cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+    static final MethodHandle MEM_GET_ADDRESS_RANGE =
+            bind("cuMemGetAddressRange_v2", ADDRESS, ADDRESS, JAVA_LONG);
 
     // cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
     static final MethodHandle MEM_ALLOC = bind("cuMemAlloc_v2", ADDRESS, JAVA_LONG);

@@ -6,29 +6,36 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Collectors;
 
 /**
- * The primary context of one device, kept alive until {@link #close()}. All libraries of the
- * process share it.
+ * The primary context of one device, for one user, who closes what it made in it. All libraries of
+ * the process share it.
  *
  * <p>The driver has a current context per thread. Every call of this module that needs one makes
  * its own context current on the calling thread and leaves it so. Safe for all threads; to be
  * called from platform threads, since calls block.
+ *
+ * <p>A context that was retained stays until the process ends, as in CUDA's own runtime. Threads
+ * still have it as their current one when its last user has closed it, and other libraries take
+ * that for granted: UCX, of NIXL, crashed in {@code cuCtxSetFlags} on one that was released.
  */
 public final class CudaContext implements AutoCloseable {
     private static final int MAX_NAMED = 8;
 
+    /** By the device's ordinal. */
+    private static final Map<Integer, MemorySegment> RETAINED = new ConcurrentHashMap<>();
+
     private final CudaDevice device;
-    private final int deviceHandle;
     private final MemorySegment handle;
     private final Set<CudaObject> live = new LinkedHashSet<>();
     private boolean open = true;
 
-    private CudaContext(CudaDevice device, int deviceHandle, MemorySegment handle) {
+    private CudaContext(CudaDevice device, MemorySegment handle) {
         this.device = device;
-        this.deviceHandle = deviceHandle;
         this.handle = handle;
     }
 
@@ -39,14 +46,19 @@ public final class CudaContext implements AutoCloseable {
      * @throws CudaException as when the device is out of memory
      */
     public static CudaContext retain(CudaDevice device) {
-        int deviceHandle = CudaDriver.handle(device.ordinal());
+        return new CudaContext(
+                device, RETAINED.computeIfAbsent(device.ordinal(), CudaContext::retained));
+    }
+
+    private static MemorySegment retained(int ordinal) {
+        int deviceHandle = CudaDriver.handle(ordinal);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ADDRESS);
             CudaApi.call(
                     "cuDevicePrimaryCtxRetain",
                     () -> (int) CudaApi.PRIMARY_CTX_RETAIN.invokeExact(context, deviceHandle),
-                    () -> "device=" + device.ordinal());
-            return new CudaContext(device, deviceHandle, context.get(ADDRESS, 0));
+                    () -> "device=" + ordinal);
+            return context.get(ADDRESS, 0);
         }
     }
 
@@ -104,7 +116,7 @@ public final class CudaContext implements AutoCloseable {
     }
 
     /**
-     * Releases the primary context. Closing twice is fine.
+     * Ends this use of the primary context. Closing twice is fine.
      *
      * @throws IllegalStateException naming what is still open in it; nothing changed
      */
@@ -121,10 +133,6 @@ public final class CudaContext implements AutoCloseable {
             }
             open = false;
         }
-        CudaApi.call(
-                "cuDevicePrimaryCtxRelease",
-                () -> (int) CudaApi.PRIMARY_CTX_RELEASE.invokeExact(deviceHandle),
-                this::toString);
     }
 
     MemorySegment handle() {

@@ -26,7 +26,8 @@ public final class CudaException extends RuntimeException {
     }
 
     /**
-     * What it returned, a number of {@code CUresult}, {@code nvrtcResult} or {@code nvmlReturn_t}.
+     * What it returned, a number of {@code CUresult}, {@code nvrtcResult} or {@code nvmlReturn_t},
+     * or of libc's {@code errno}.
      */
     public int code() {
         return code;

@@ -15,24 +15,46 @@ public final class GatherKernel implements AutoCloseable {
     private static final int UNROLL = 4;
     private static final int THREADS = 512;
 
+    /** Places of the list's short form; the long form has all of {@link GatherList}'s. */
+    public static final int SHORT_LIST = 256;
+
+    /** From here on the arguments of a launch may have as many bytes as the long form. */
+    private static final ComputeCapability OLDEST = new ComputeCapability(7, 0);
+
     private final CudaModule module;
-    private final CudaFunction vectors;
-    private final CudaFunction words;
-    private final CudaFunction bytes;
+    private final Form shortForm;
+    private final Form longForm;
 
     private GatherKernel(CudaModule module) {
         this.module = module;
-        this.vectors = module.function("gather_16");
-        this.words = module.function("gather_4");
-        this.bytes = module.function("gather_1");
+        this.shortForm = new Form(module, SHORT_LIST);
+        this.longForm = new Form(module, GatherList.CAPACITY);
+    }
+
+    /** The kernels for lists of at most so many blocks. */
+    private record Form(
+            int capacity, CudaFunction vectors, CudaFunction words, CudaFunction bytes) {
+        Form(CudaModule module, int capacity) {
+            this(
+                    capacity,
+                    module.function("gather_16_" + capacity),
+                    module.function("gather_4_" + capacity),
+                    module.function("gather_1_" + capacity));
+        }
+
+        CudaFunction function(int alignmentBytes) {
+            return alignmentBytes == 16 ? vectors : alignmentBytes == 4 ? words : bytes;
+        }
     }
 
     /**
      * Compiles the kernel for the context's device, or takes it from the cache, and loads it.
      *
+     * @throws IllegalArgumentException when the device is older than any that the kernel can run on
      * @throws CudaException when NVRTC does not know the device, or the driver NVRTC's output
      */
     public static GatherKernel load(CudaContext context, KernelCache cache) {
+        requireLongArguments(context.device());
         byte[] image =
                 cache.image(
                         SOURCE,
@@ -51,34 +73,37 @@ public final class GatherKernel implements AutoCloseable {
         }
     }
 
+    private static void requireLongArguments(CudaDevice device) {
+        if (device.computeCapability().compareTo(OLDEST) < 0) {
+            throw new IllegalArgumentException(
+                    "load gather kernel refused: %s has compute capability %s, at least %s is needed"
+                            .formatted(device.name(), device.computeCapability(), OLDEST));
+        }
+    }
+
     /**
-     * Queues the copy of all blocks of the list. Until the stream is past it, the list cannot be
-     * filled again, and sources and targets stay mapped; sources may not be written.
+     * Queues the copy of all blocks of the list, which can be filled again at once. Until the
+     * stream is past it, sources and targets stay mapped, and sources may not be written.
      *
      * @throws IllegalArgumentException when the list is empty or too long for one launch; nothing
      *     is queued
      */
     public void copy(CudaStream stream, GatherList list) {
-        GatherTable table = list.table();
-        if (table.size() == 0) {
+        if (list.size() == 0) {
             throw new IllegalArgumentException("gather refused: the list is empty");
         }
-        int alignment = table.alignmentBytes();
-        CudaFunction function = alignment == 16 ? vectors : alignment == 4 ? words : bytes;
+        Form form = list.size() <= SHORT_LIST ? shortForm : longForm;
+        int alignment = list.alignmentBytes();
         int pieceBytes = alignment * WARP * UNROLL;
-        int pieces = table.pieces(pieceBytes);
+        int pieces = list.pieces(pieceBytes);
         KernelArguments arguments =
                 new KernelArguments()
-                        .address(list.table(stream))
+                        .struct(list.places(form.capacity()))
                         .int32(pieces)
-                        .int32(table.piecesPerBlock(pieceBytes))
-                        .int64(table.blockBytes());
+                        .int32(list.piecesPerBlock(pieceBytes))
+                        .int64(list.blockBytes());
         int blocks = Math.ceilDiv(pieces, THREADS / WARP);
-        try {
-            stream.launch(function, LaunchShape.of(blocks, THREADS), arguments);
-        } finally {
-            list.markLaunched(stream);
-        }
+        stream.launch(form.function(alignment), LaunchShape.of(blocks, THREADS), arguments);
     }
 
     /** Unloads the kernel; launches that are queued must be done. Closing twice is fine. */

@@ -1,75 +1,45 @@
 package dev.dormouse.cuda;
 
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
 /**
- * Which blocks a {@link GatherKernel} copies. Made once for the longest list and filled again and
- * again; it has its own host and device memory. Used by one thread at a time.
+ * Which blocks a {@link GatherKernel} copies in one launch, each checked. Filled again and again: a
+ * launch takes the list along. Used by one thread at a time.
  */
 public final class GatherList implements AutoCloseable {
-    private enum State {
-        /** Blocks are added. */
-        FILLING,
-        /** A launch may be reading it; after its event it can be filled again. */
-        LAUNCHED,
-        CLOSED
-    }
+    /** The most blocks: what fits into the 32,764 bytes that the arguments of a launch may have. */
+    public static final int CAPACITY = 2044;
 
-    private final PinnedMemory host;
-    private final DeviceBuffer device;
-    private final CudaEvent read;
-    private final GatherTable table;
-    private State state = State.FILLING;
+    private static final long ENTRY_BYTES = 2L * Long.BYTES;
 
-    private GatherList(PinnedMemory host, DeviceBuffer device, CudaEvent read) {
-        this.host = host;
-        this.device = device;
-        this.read = read;
-        this.table = new GatherTable(host.segment());
-    }
+    private final Arena arena;
+    private final MemorySegment entries;
+    private long blockBytes;
+    private int size;
+    private long addressBits;
 
-    /**
-     * An empty list; {@link #clear} comes first.
-     *
-     * @param capacity the most blocks it can hold, at 16 bytes each
-     * @throws CudaException when there is too little memory
-     */
-    public static GatherList allocate(CudaContext context, int capacity) {
-        if (capacity <= 0) {
-            throw new IllegalArgumentException("gather list refused: capacity=" + capacity);
-        }
-        long bytes = capacity * GatherTable.ENTRY_BYTES;
-        PinnedMemory host = PinnedMemory.allocate(context, bytes);
-        DeviceBuffer device = null;
-        try {
-            device = DeviceBuffer.allocate(context, bytes);
-            return new GatherList(host, device, CudaEvent.create(context));
-        } catch (RuntimeException e) {
-            Cleanup cleanup = new Cleanup();
-            if (device != null) {
-                cleanup.run(device::close);
-            }
-            cleanup.run(host::close);
-            try {
-                cleanup.rethrow();
-            } catch (RuntimeException cleanupFailure) {
-                e.addSuppressed(cleanupFailure);
-            }
-            throw e;
-        }
+    /** An empty list; {@link #clear} comes first. */
+    @SuppressWarnings("MustBeClosedChecker") // close() closes the arena
+    public GatherList() {
+        arena = Arena.ofShared();
+        entries = arena.allocate(CAPACITY * ENTRY_BYTES, ENTRY_BYTES);
     }
 
     /**
      * Empties it.
      *
-     * @param blockBytes the length of each block that comes now
-     * @throws IllegalStateException when a launch has not read it yet, see {@link #isReusable}
+     * @param newBlockBytes the length of each block that comes now
      */
-    public void clear(long blockBytes) {
-        if (!isReusable()) {
-            throw new IllegalStateException(
-                    "clear gather list refused: a launch reads it; await its stream first");
+    public void clear(long newBlockBytes) {
+        if (newBlockBytes <= 0) {
+            throw new IllegalArgumentException("blockBytes=" + newBlockBytes);
         }
-        table.clear(blockBytes);
-        state = State.FILLING;
+        blockBytes = newBlockBytes;
+        size = 0;
+        addressBits = newBlockBytes;
     }
 
     /**
@@ -77,13 +47,16 @@ public final class GatherList implements AutoCloseable {
      * source or another target.
      *
      * @throws IndexOutOfBoundsException when the block leaves its span; nothing is added
-     * @throws IllegalStateException when it is full, or launched and not cleared
+     * @throws IllegalStateException when it is full
      */
     public void add(DeviceSpan source, long sourceOffset, DeviceSpan target, long targetOffset) {
-        if (state != State.FILLING) {
-            throw new IllegalStateException("add block refused: gather list is " + state);
-        }
-        table.add(source, sourceOffset, target, targetOffset);
+        requireRoom(1);
+        long from = address("source", source, sourceOffset);
+        long to = address("target", target, targetOffset);
+        entries.set(JAVA_LONG, size * ENTRY_BYTES, from);
+        entries.set(JAVA_LONG, size * ENTRY_BYTES + Long.BYTES, to);
+        size++;
+        addressBits |= from | to;
     }
 
     /**
@@ -91,88 +64,85 @@ public final class GatherList implements AutoCloseable {
      * that no target overlaps a source or another target.
      *
      * @param addresses of source and target in turn; may hold more
-     * @throws IllegalStateException when they do not fit, or it is launched and not cleared;
-     *     nothing is added
+     * @throws IllegalStateException when they do not fit; nothing is added
      */
     public void addChecked(long[] addresses, int blocks) {
-        if (state != State.FILLING) {
-            throw new IllegalStateException("add blocks refused: gather list is " + state);
+        requireRoom(blocks);
+        int words = 2 * blocks;
+        MemorySegment.copy(addresses, 0, entries, JAVA_LONG, size * ENTRY_BYTES, words);
+        long bits = 0;
+        for (int i = 0; i < words; i++) {
+            bits |= addresses[i];
         }
-        table.addAll(addresses, blocks);
+        size += blocks;
+        addressBits |= bits;
+    }
+
+    private void requireRoom(int blocks) {
+        if (blockBytes == 0) {
+            throw new IllegalStateException("gather list has no block length; clear it first");
+        }
+        if (blocks > CAPACITY - size) {
+            throw new IllegalStateException(
+                    "gather list is full: %d blocks and %d more, capacity=%d"
+                            .formatted(size, blocks, CAPACITY));
+        }
+    }
+
+    private long address(String side, DeviceSpan span, long offset) {
+        if (offset < 0 || offset > span.lengthBytes() - blockBytes) {
+            throw new IndexOutOfBoundsException(
+                    "gather list refused block %d: %s offsetBytes=%d blockBytes=%d leave %s"
+                            .formatted(size, side, offset, blockBytes, span));
+        }
+        return span.address() + offset;
     }
 
     /** How many blocks. */
     public int size() {
-        return table.size();
+        return size;
     }
 
     /** Bytes of all blocks. */
     public long totalBytes() {
-        return table.size() * table.blockBytes();
+        return size * blockBytes;
     }
 
-    /** Whether no launch reads it. Never waits. */
-    public boolean isReusable() {
-        requireOpen();
-        return state == State.FILLING || read.hasPassed();
+    long blockBytes() {
+        return blockBytes;
     }
 
-    /** Waits until no launch reads it. */
-    public void awaitReusable() {
-        requireOpen();
-        if (state == State.LAUNCHED) {
-            read.await();
-            state = State.FILLING;
+    /** The first places, filled or not: source and target of each. */
+    MemorySegment places(int count) {
+        return entries.asSlice(0, count * ENTRY_BYTES);
+    }
+
+    /** What all addresses and the length are multiples of: 16, 4 or 1. */
+    int alignmentBytes() {
+        return (addressBits & 15) == 0 ? 16 : (addressBits & 3) == 0 ? 4 : 1;
+    }
+
+    /** How many pieces of at most {@code pieceBytes} a block has. */
+    int piecesPerBlock(long pieceBytes) {
+        return Math.toIntExact(Math.ceilDiv(blockBytes, pieceBytes));
+    }
+
+    /** How many all blocks have; the kernel counts to 2^31. */
+    int pieces(long pieceBytes) {
+        long pieces = (long) size * piecesPerBlock(pieceBytes);
+        if (pieces > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "gather refused: %d blocks of %d bytes are too much for one launch; use several"
+                            .formatted(size, blockBytes));
         }
+        return (int) pieces;
     }
 
-    /** Frees its memory, after the device has done its work. Closing twice is fine. */
+    /** Frees its memory. Closing twice is fine; a launch of a closed list is refused. */
     @Override
     public void close() {
-        if (state == State.CLOSED) {
-            return;
-        }
-        state = State.CLOSED;
-        Cleanup cleanup = new Cleanup();
-        cleanup.run(read::close);
-        cleanup.run(device::close);
-        cleanup.run(host::close);
-        cleanup.rethrow();
-    }
-
-    GatherTable table() {
-        requireOpen();
-        return table;
-    }
-
-    /**
-     * Where the kernel finds the table, which is sent to the device once per filling. Read in place
-     * by all its warps, from the host, even a short one costs large blocks half of their rate (512
-     * warps ask for each entry of a block of 1 MiB; measured on an H200).
-     */
-    DeviceSpan table(CudaStream stream) {
-        requireOpen();
-        stream.requireSameContext(device, "gather");
-        DeviceSpan span = device.span().slice(0, table.size() * GatherTable.ENTRY_BYTES);
-        if (state == State.LAUNCHED) {
-            stream.waitFor(read); // it may have been launched on another stream
-        } else {
-            // from here on the device may read it, also if the launch itself fails
-            state = State.LAUNCHED;
-            stream.copyToDevice(host, 0, span);
-        }
-        return span;
-    }
-
-    /** What is queued so far is the last use. */
-    void markLaunched(CudaStream stream) {
-        state = State.LAUNCHED;
-        stream.record(read);
-    }
-
-    private void requireOpen() {
-        if (state == State.CLOSED) {
-            throw new IllegalStateException("gather list is closed");
+        if (arena.scope().isAlive()) {
+            arena.close();
         }
     }
 }

@@ -6,6 +6,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The arguments of a launch, in the order of the kernel's parameters; a launch checks number and
@@ -16,6 +17,7 @@ public final class KernelArguments {
 
     private final long[] values = new long[MAX_ARGUMENTS];
     private final int[] sizes = new int[MAX_ARGUMENTS];
+    private final @Nullable MemorySegment[] structs = new MemorySegment[MAX_ARGUMENTS];
     private int count;
 
     /** For a pointer. */
@@ -38,6 +40,21 @@ public final class KernelArguments {
         return add(Float.floatToRawIntBits(value), Float.BYTES);
     }
 
+    /**
+     * For a struct that is passed by value.
+     *
+     * @param bytes native memory as long as the struct, which a launch reads before it returns; not
+     *     to be closed meanwhile
+     */
+    public KernelArguments struct(MemorySegment bytes) {
+        if (!bytes.isNative()) {
+            throw new IllegalArgumentException("a struct must lie in native memory: " + bytes);
+        }
+        KernelArguments added = add(bytes.address(), Math.toIntExact(bytes.byteSize()));
+        structs[count - 1] = bytes;
+        return added;
+    }
+
     /** The size of each, in bytes. */
     int[] sizes() {
         return Arrays.copyOf(sizes, count);
@@ -50,9 +67,20 @@ public final class KernelArguments {
         for (int i = 0; i < count; i++) {
             // the machine is little-endian: a small value is the slot's first bytes
             slots.setAtIndex(JAVA_LONG, i, values[i]);
-            pointers.setAtIndex(ADDRESS, i, slots.asSlice((long) i * Long.BYTES));
+            MemorySegment struct = structs[i];
+            pointers.setAtIndex(
+                    ADDRESS,
+                    i,
+                    struct == null ? slots.asSlice((long) i * Long.BYTES) : requireAlive(struct));
         }
         return pointers;
+    }
+
+    private static MemorySegment requireAlive(MemorySegment struct) {
+        if (!struct.scope().isAlive()) {
+            throw new IllegalStateException("launch refused: the memory of a struct is closed");
+        }
+        return struct;
     }
 
     private KernelArguments add(long value, int size) {

@@ -71,16 +71,17 @@ public final class PhysicalMemory extends CudaObject {
      * Memory that another process, or another context of this one, exported.
      *
      * @param fileDescriptor stays the caller's, who may close it at once
-     * @param lengthBytes what the exporter allocated; CUDA does not tell. A larger number makes
-     *     {@link AddressRange#map} fail
+     * @param lengthBytes what the exporter allocated, a multiple of {@link #granularityBytes}; CUDA
+     *     does not tell. A larger number makes {@link AddressRange#map} fail
      * @throws CudaException as when the descriptor is of something else
      */
     public static PhysicalMemory importFrom(
             CudaContext context, int fileDescriptor, long lengthBytes) {
-        if (fileDescriptor < 0 || lengthBytes <= 0) {
+        long granularity = granularityBytes(context);
+        if (fileDescriptor < 0 || lengthBytes <= 0 || lengthBytes % granularity != 0) {
             throw new IllegalArgumentException(
-                    "import device memory refused: fileDescriptor=%d lengthBytes=%d"
-                            .formatted(fileDescriptor, lengthBytes));
+                    "import device memory refused: fileDescriptor=%d lengthBytes=%d, and lengths are positive multiples of %d"
+                            .formatted(fileDescriptor, lengthBytes, granularity));
         }
         context.makeCurrent("import device memory");
         try (Arena arena = Arena.ofConfined()) {

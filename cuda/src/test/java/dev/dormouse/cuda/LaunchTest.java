@@ -33,6 +33,30 @@ class LaunchTest {
     }
 
     @Test
+    void structsStayWhereTheyAre() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment struct = arena.allocate(48);
+            KernelArguments arguments = new KernelArguments().struct(struct).int32(7);
+
+            assertThat(arguments.sizes()).containsExactly(48, 4);
+            MemorySegment pointers = arguments.pointers(arena);
+            assertThat(pointers.getAtIndex(ADDRESS, 0).address()).isEqualTo(struct.address());
+            assertThat(value(pointers, 1).get(JAVA_INT, 0)).isEqualTo(7);
+        }
+        KernelArguments closed;
+        try (Arena arena = Arena.ofConfined()) {
+            closed = new KernelArguments().struct(arena.allocate(48));
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            assertThatThrownBy(() -> closed.pointers(arena))
+                    .isInstanceOf(IllegalStateException.class);
+        }
+        MemorySegment heap = MemorySegment.ofArray(new byte[16]);
+        assertThatThrownBy(() -> new KernelArguments().struct(heap))
+                .isInstanceOf(IllegalArgumentException.class);
+    }
+
+    @Test
     void moreArgumentsThanFitAreRefused() {
         KernelArguments arguments = new KernelArguments();
         for (int i = 0; i < 64; i++) {

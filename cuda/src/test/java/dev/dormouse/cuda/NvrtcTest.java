@@ -73,7 +73,9 @@ class NvrtcTest {
         byte[] image = nvrtc.compile(NvrtcNative.GATHER, new KernelTarget(architecture), List.of());
 
         String names = new String(image, StandardCharsets.ISO_8859_1);
-        assertThat(names).contains("gather_16", "gather_4", "gather_1");
+        assertThat(names)
+                .contains("gather_16_256", "gather_4_256", "gather_1_256")
+                .contains("gather_16_2044", "gather_4_2044", "gather_1_2044");
     }
 
     @Test
@@ -83,7 +85,7 @@ class NvrtcTest {
                         nvrtc.compile(
                                 NvrtcNative.GATHER, new KernelTarget("compute_90"), List.of()),
                         StandardCharsets.UTF_8);
-        String wide = body(ptx, "gather_16");
+        String wide = body(ptx, "gather_16_2044");
 
         assertThat(wide.split("ld\\.global\\.nc\\.L1::no_allocate\\.L2::256B\\.v4", -1))
                 .hasSize(1 + 2 * 4);

@@ -48,6 +48,24 @@ class VirtualMemoryTest {
     }
 
     @Test
+    void theDriverTellsEachPieceAndWhetherItCanBeRemapped() {
+        try (AddressRange range = AddressRange.reserve(context, 4 * unit);
+                PhysicalMemory first = PhysicalMemory.allocate(context, 3 * unit);
+                PhysicalMemory second = PhysicalMemory.allocate(context, unit);
+                DeviceBuffer buffer = DeviceBuffer.allocate(context, 100)) {
+            range.map(0, first, MemoryAccess.READ_WRITE);
+            range.map(3 * unit, second, MemoryAccess.READ_WRITE);
+
+            assertThat(DeviceAllocation.behind(context, range.span(unit, 2 * unit + 5)))
+                    .containsExactly(
+                            new DeviceAllocation(range.span(unit, 2 * unit), true),
+                            new DeviceAllocation(range.span(3 * unit, 5), true));
+            assertThat(DeviceAllocation.behind(context, buffer.span()))
+                    .noneMatch(DeviceAllocation::isRemappable);
+        }
+    }
+
+    @Test
     void memoryGoesBackWhenNothingMapsIt() {
         long before = context.memoryInfo().freeBytes();
         AddressRange range = AddressRange.reserve(context, 64 * unit);
@@ -93,6 +111,9 @@ class VirtualMemoryTest {
     void whatIsNotADescriptorOfMemoryIsRefused() {
         assertThatThrownBy(() -> PhysicalMemory.importFrom(context, -1, unit))
                 .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> PhysicalMemory.importFrom(context, 0, unit / 2))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("positive multiples of " + unit);
         assertThatThrownBy(() -> PhysicalMemory.importFrom(context, 1 << 20, unit))
                 .isInstanceOf(CudaException.class)
                 .hasMessageContaining(

@@ -14,6 +14,7 @@ final class CudaPages implements DevicePages {
     private final CudaContext context;
     private final AddressRange range;
     private final long pieceBytes;
+    private final CudaPageMaker maker;
     private final List<PhysicalMemory> pieces = new ArrayList<>();
 
     /**
@@ -21,9 +22,11 @@ final class CudaPages implements DevicePages {
      *
      * @param lengthBytes rounded up to whole granules
      * @param pieceBytes the largest piece, rounded up to whole granules
+     * @param maker has the ring for copies with the host
      */
-    CudaPages(CudaContext context, long lengthBytes, long pieceBytes) {
+    CudaPages(CudaContext context, long lengthBytes, long pieceBytes, CudaPageMaker maker) {
         this.context = context;
+        this.maker = maker;
         long granularity = PhysicalMemory.granularityBytes(context);
         this.pieceBytes = roundUp(pieceBytes, granularity);
         this.range = AddressRange.reserve(context, roundUp(lengthBytes, granularity));
@@ -80,13 +83,14 @@ final class CudaPages implements DevicePages {
 
     @Override
     public HostBackup backUp() {
+        StagingRing ring = maker.ringBeside(lengthBytes());
         context.synchronize();
-        return PinnedBackup.of(context, all());
+        return KeptContent.of(ring, all());
     }
 
     @Override
     public void restore(HostBackup backup) {
-        ((PinnedBackup) backup).restore(context, all());
+        ((KeptContent) backup).restore(all());
     }
 
     @Override

@@ -17,6 +17,8 @@ import java.util.function.ToLongFunction;
  *
  * <p>Every tag starts {@link Residency#ASLEEP}: reserving costs address space only. What a tag
  * holds after a wake is undefined, unless its content was kept ({@link Retention#KEEP_ON_HOST}).
+ * The first sleep that keeps content pins host memory that the copies go through, of at most a few
+ * hundred MiB for all tags, and starts threads that serve them; both stay until {@link #close}.
  *
  * <p>One thread owns the memory and makes all calls, except {@link #residency}, which any thread
  * may ask. An address that is used asleep ends the process's use of the GPU, so whoever queues
@@ -27,9 +29,11 @@ import java.util.function.ToLongFunction;
  */
 public final class DeviceMemory implements AutoCloseable {
     private final Map<MemoryTag, DeviceTagMemory> memories = new EnumMap<>(MemoryTag.class);
+    private final PageMaker pages;
     private final LongSupplier nanoClock;
 
-    private DeviceMemory(LongSupplier nanoClock) {
+    private DeviceMemory(PageMaker pages, LongSupplier nanoClock) {
+        this.pages = pages;
         this.nanoClock = nanoClock;
     }
 
@@ -54,22 +58,26 @@ public final class DeviceMemory implements AutoCloseable {
         }
         return reserve(
                 MemoryOptions.of(capacityBytes),
-                length -> new CudaPages(context, length, pieceBytes),
+                new CudaPageMaker(
+                        context,
+                        pieceBytes,
+                        StagingRing.Shape.advised(),
+                        () -> SystemMemory.read().allocatableBytes()),
                 nanoClock);
     }
 
     /**
-     * The pieces that suit a capacity: an eighth, and at least 1 GiB. A peer imports and maps 64
-     * GiB on an H200 in 8 pieces within 3 ms, in 64 within 9 ms; a single piece takes the owner 0.3
-     * s to make, 8 take 25 ms.
+     * The pieces that suit a capacity: a half, of 1 GiB at least and 32 GiB at most. Measured on
+     * H200s: of 64 GiB in 2 pieces an owner maps in 9 ms and a peer imports and maps in 3.5 ms, in
+     * 8 pieces 14 and 5.5 ms; a single piece of 64 GiB takes 0.3 s to make.
      */
     public static long advisedPieceBytes(long capacityBytes) {
-        return Math.max(1L << 30, Math.ceilDiv(capacityBytes, 8));
+        return Math.clamp(Math.ceilDiv(capacityBytes, 2), 1L << 30, 32L << 30);
     }
 
     /** As the public one, with pages of any origin. */
     static DeviceMemory reserve(MemoryOptions options, PageMaker pages, LongSupplier nanoClock) {
-        DeviceMemory memory = new DeviceMemory(nanoClock);
+        DeviceMemory memory = new DeviceMemory(pages, nanoClock);
         options.capacityBytes()
                 .forEach(
                         (tag, bytes) -> {
@@ -89,11 +97,20 @@ public final class DeviceMemory implements AutoCloseable {
         return memory;
     }
 
-    /** Reserves one tag's addresses. */
+    /** Reserves the tags' addresses, and owns what they share. Throws {@link CudaException}. */
     @FunctionalInterface
-    interface PageMaker {
-        /** Throws {@link CudaException}. */
+    interface PageMaker extends AutoCloseable {
+        /** Reserves one tag's addresses. */
         DevicePages reserve(long lengthBytes);
+
+        /** Pinned host memory that the tags share. */
+        default long stagingBytes() {
+            return 0;
+        }
+
+        /** Gives back what the tags share, after all of them. Idempotent. */
+        @Override
+        default void close() {}
     }
 
     /** Where a tag's range starts, the same for the life of the memory. */
@@ -116,6 +133,13 @@ public final class DeviceMemory implements AutoCloseable {
     /** Host memory that keeps the content of sleeping tags. */
     public long backupBytes() {
         return sum(DeviceTagMemory::backupBytes);
+    }
+
+    /**
+     * Pinned host memory that copies go through: none before the first sleep that keeps content.
+     */
+    public long stagingBytes() {
+        return pages.stagingBytes();
     }
 
     /**
@@ -186,7 +210,17 @@ public final class DeviceMemory implements AutoCloseable {
                 cleanup.run(memory::close);
             }
         }
+        cleanup.run(this::closeStaging);
         cleanup.rethrow();
+    }
+
+    private void closeStaging() {
+        try {
+            pages.close();
+        } catch (CudaException e) {
+            throw new MemoryException(
+                    "close of the device's staging memory failed: " + e.getMessage(), e);
+        }
     }
 
     /** Those of the tags' memories that are in one state; refuses lost and closed ones. */

@@ -27,7 +27,11 @@ interface DevicePages extends AutoCloseable {
     /** True if there is memory under all addresses. */
     boolean isWhole();
 
-    /** Copies all content to host memory. */
+    /**
+     * Copies all content to host memory.
+     *
+     * @throws MemoryException if the host has no room
+     */
     HostBackup backUp();
 
     /** Copies a backup's content into the memory. */

@@ -74,17 +74,13 @@ final class DeviceTagMemory {
         if (content != null) {
             try {
                 pages.restore(content);
-            } catch (CudaException e) {
+            } catch (RuntimeException e) {
                 unmapAfter(e);
-                throw wakeFailed(e);
+                throw e instanceof CudaException refused ? wakeFailed(refused) : e;
             }
         }
         become(Residency.AWAKE);
-        try {
-            dropBackup();
-        } catch (CudaException e) {
-            throw failed("wake", e);
-        }
+        dropBackup();
     }
 
     /** Addresses for kernels and copies, until the next sleep. */
@@ -137,7 +133,7 @@ final class DeviceTagMemory {
         }
     }
 
-    private void unmapAfter(CudaException failure) {
+    private void unmapAfter(RuntimeException failure) {
         try {
             pages.unmap();
         } catch (CudaException e) {
@@ -149,7 +145,7 @@ final class DeviceTagMemory {
     private void forgetBackup(CudaException failure) {
         try {
             dropBackup();
-        } catch (CudaException e) {
+        } catch (MemoryException e) {
             failure.addSuppressed(e);
         }
     }

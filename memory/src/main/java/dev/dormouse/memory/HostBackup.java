@@ -5,7 +5,11 @@ interface HostBackup extends AutoCloseable {
     /** How much host memory it takes. */
     long lengthBytes();
 
-    /** Gives the host memory back. */
+    /**
+     * Gives the host memory back. Idempotent.
+     *
+     * @throws MemoryException if some of it stays
+     */
     @Override
     void close();
 }

@@ -4,6 +4,6 @@ package dev.dormouse.memory;
 public enum Retention {
     /** It is forgotten; after the wake it is undefined. */
     DISCARD,
-    /** It is kept in pinned host memory, and is back after the wake. */
+    /** It is kept in host memory, and is back after the wake. */
     KEEP_ON_HOST
 }

@@ -36,6 +36,16 @@ final class ProcSelf {
         }
     }
 
+    /** Mappings that were advised to be of huge pages, as kept content is. */
+    static long hugeMappings() {
+        try (Stream<String> lines = Files.lines(Path.of("/proc/self/smaps"))) {
+            return lines.filter(line -> line.startsWith("VmFlags:") && line.contains(" hg"))
+                    .count();
+        } catch (IOException e) {
+            throw new AssertionError(e);
+        }
+    }
+
     /** Descriptors and mappings that keep pages of sleepable memory alive. */
     static List<String> memoryFiles() {
         return Stream.concat(descriptors().stream(), mappings().stream())
