@@ -122,6 +122,13 @@ public final class NixlAgent implements AutoCloseable {
         }
     }
 
+    /** What is registered now of one kind of memory. */
+    public List<RegisteredRange> registered(MemoryType type) {
+        synchronized (lock) {
+            return registered.ranges(type);
+        }
+    }
+
     /** What peers need to reach everything registered now. Empty of memory is fine. */
     public byte[] localMetadata() {
         synchronized (lock) {
@@ -228,6 +235,30 @@ public final class NixlAgent implements AutoCloseable {
      */
     public Transfer createTransfer(
             TransferOperation operation, BlockList local, RemoteAgent peer, BlockList remote) {
+        return makeTransfer(operation, local, peer, remote, null);
+    }
+
+    /**
+     * As above; the peer gets {@code notification} when all bytes have arrived.
+     *
+     * @param notification at most {@link NixlAgentConfig#maxNotificationBytes()}
+     */
+    public Transfer createTransfer(
+            TransferOperation operation,
+            BlockList local,
+            RemoteAgent peer,
+            BlockList remote,
+            byte[] notification) {
+        checkNotification(notification);
+        return makeTransfer(operation, local, peer, remote, notification);
+    }
+
+    private Transfer makeTransfer(
+            TransferOperation operation,
+            BlockList local,
+            RemoteAgent peer,
+            BlockList remote,
+            byte @Nullable [] notification) {
         synchronized (lock) {
             peer.requireUsableBy(this, "create transfer");
             peer.requireReachable("create transfer");
@@ -237,7 +268,7 @@ public final class NixlAgent implements AutoCloseable {
             parents.add(peer);
             try {
                 MemorySegment request =
-                        transfers.create(operation, local, remote, peer.name(), null);
+                        transfers.create(operation, local, remote, peer.name(), notification);
                 return new Transfer(operation, peer, parents, request, totalBytes);
             } catch (NixlStatusException e) {
                 peer.noteFailure();

@@ -1,5 +1,6 @@
 package dev.dormouse.nixl;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -61,6 +62,24 @@ final class RangeIndex {
                 }
             }
         }
+    }
+
+    /** All ranges of one kind of memory. */
+    List<RegisteredRange> ranges(MemoryType type) {
+        List<RegisteredRange> ranges = new ArrayList<>();
+        spaces.forEach(
+                (space, entries) -> {
+                    if (space.type() == type) {
+                        entries.forEach(
+                                (start, entry) ->
+                                        ranges.add(
+                                                new RegisteredRange(
+                                                        start,
+                                                        entry.end() - start,
+                                                        space.deviceId())));
+                    }
+                });
+        return ranges;
     }
 
     /**

@@ -102,6 +102,13 @@ public final class RemoteAgent extends NixlObject {
         }
     }
 
+    /** How many sections are loaded, those that the peer has given up included. */
+    public int sections() {
+        synchronized (agent.lock) {
+            return sections.size();
+        }
+    }
+
     /** Connects now, so that the first transfer does not have to. */
     public void connect() {
         synchronized (agent.lock) {
@@ -125,6 +132,23 @@ public final class RemoteAgent extends NixlObject {
             } finally {
                 agent.transfers.freeBlocks(list);
             }
+        }
+    }
+
+    /** What the peer has registered of one kind of memory, as far as it is loaded. */
+    public List<RegisteredRange> registered(MemoryType type) {
+        synchronized (agent.lock) {
+            return sections.keySet().stream()
+                    .filter(section -> section.type() == type)
+                    .filter(section -> agent.backends().contains(section.backend()))
+                    .map(
+                            section ->
+                                    new RegisteredRange(
+                                            section.address(),
+                                            section.lengthBytes(),
+                                            section.deviceId()))
+                    .distinct()
+                    .toList();
         }
     }
 

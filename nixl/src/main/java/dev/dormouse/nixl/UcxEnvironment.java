@@ -20,6 +20,13 @@ public final class UcxEnvironment {
      */
     private static final Setting LEAVE_SIGNALS = new Setting("UCX_ERROR_SIGNALS", "");
 
+    /**
+     * Registrations that nobody uses any more are given up in time. By default they gather without
+     * a limit (vllm-project/vllm issue 24264); the value is vLLM's.
+     */
+    private static final Setting RELEASE_REGISTRATIONS =
+            new Setting("UCX_RCACHE_MAX_UNRELEASED", "1024");
+
     private static final List<Setting> APPLIED = new ArrayList<>();
     private static boolean loaded;
 
@@ -62,7 +69,7 @@ public final class UcxEnvironment {
 
     /** Called right before NIXL is loaded. */
     static synchronized void applyOwnDefaults() {
-        apply(List.of(LEAVE_SIGNALS));
+        apply(List.of(LEAVE_SIGNALS, RELEASE_REGISTRATIONS));
         loaded = true;
     }
 

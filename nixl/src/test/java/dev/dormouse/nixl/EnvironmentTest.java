@@ -37,7 +37,9 @@ class EnvironmentTest {
         NixlAgent.create(NixlAgentConfig.builder("early").build()).close();
 
         assertThat(UcxEnvironment.applied())
-                .contains(new UcxEnvironment.Setting("UCX_ERROR_SIGNALS", ""));
+                .contains(
+                        new UcxEnvironment.Setting("UCX_ERROR_SIGNALS", ""),
+                        new UcxEnvironment.Setting("UCX_RCACHE_MAX_UNRELEASED", "1024"));
         assertThatThrownBy(() -> UcxEnvironment.applyDefaults(List.of()))
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageContaining("NIXL is loaded already");

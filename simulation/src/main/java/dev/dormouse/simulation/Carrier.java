@@ -242,7 +242,7 @@ final class Carrier {
     private static int status(FailureKind kind) {
         return switch (kind) {
             case INVALID_REQUEST -> 400;
-            case UNAVAILABLE -> 503;
+            case PAUSED, UNAVAILABLE -> 503;
             case KV_TRANSFER_FAILED -> 502;
             case INTERNAL -> 500;
         };

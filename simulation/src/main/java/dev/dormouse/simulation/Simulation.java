@@ -26,6 +26,7 @@ public final class Simulation {
      * @param refused requests with an explicit error
      * @param remoteTokens prompt tokens whose KV was read from another engine
      * @param turnTokens those of them that prefill engines read back for a next turn
+     * @param firstTokens first tokens that were taken from the engine that computed the prompt
      * @param handshakes handshakes that succeeded
      * @param failedHandshakes handshakes that failed
      * @param failedReads reads that failed or were refused
@@ -42,6 +43,7 @@ public final class Simulation {
             long refused,
             long remoteTokens,
             long turnTokens,
+            long firstTokens,
             long handshakes,
             long failedHandshakes,
             long failedReads,
@@ -53,7 +55,8 @@ public final class Simulation {
             long transitions,
             long deaths) {
         /** Nothing happened. */
-        public static final Coverage NONE = new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        public static final Coverage NONE =
+                new Coverage(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
         /** The sum of two. */
         public Coverage plus(Coverage other) {
@@ -62,6 +65,7 @@ public final class Simulation {
                     refused + other.refused,
                     remoteTokens + other.remoteTokens,
                     turnTokens + other.turnTokens,
+                    firstTokens + other.firstTokens,
                     handshakes + other.handshakes,
                     failedHandshakes + other.failedHandshakes,
                     failedReads + other.failedReads,

@@ -40,6 +40,7 @@ final class Tally {
                                 process.spec().role() == Role.PREFILL
                                         ? statistics.remotePromptTokens()
                                         : 0,
+                                statistics.remoteFirstTokens(),
                                 transfers.handshakes(),
                                 transfers.failedHandshakes(),
                                 transfers.failedTransfers(),
@@ -55,6 +56,6 @@ final class Tally {
     Simulation.Coverage coverage() {
         return ofProcesses.plus(
                 new Simulation.Coverage(
-                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
+                        answered, refused, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, transitions, deaths));
     }
 }

@@ -27,6 +27,7 @@ final class SimulationTest {
         assertThat(all.answered()).isGreaterThan(5_000);
         assertThat(all.refused()).isGreaterThan(1_000);
         assertThat(all.remoteTokens()).as("read, not computed twice").isGreaterThan(50_000);
+        assertThat(all.firstTokens()).as("taken, not chosen twice").isGreaterThan(5_000);
         assertThat(all.turnTokens()).as("read back, not computed twice").isGreaterThan(10_000);
         assertThat(all.handshakes()).isGreaterThan(2_000);
         assertThat(all.transitions()).isGreaterThan(2_000);

@@ -22,8 +22,11 @@ import java.util.concurrent.TimeUnit;
  * #close} ends the child whatever state it is in, also when it is stopped.
  */
 public final class ChildJvm implements AutoCloseable {
-    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(45);
-    private static final Duration END_LIMIT = Duration.ofSeconds(20);
+    /** How many times as long as usual things may take, such as on an emulated processor. */
+    public static final int PATIENCE = Integer.getInteger("dormouse.test.patience", 1);
+
+    private static final Duration ANSWER_LIMIT = Duration.ofSeconds(45L * PATIENCE);
+    private static final Duration END_LIMIT = Duration.ofSeconds(20L * PATIENCE);
     private static final int MAX_LINES = 200;
     private static final String END_OF_OUTPUT = "end of output";
 

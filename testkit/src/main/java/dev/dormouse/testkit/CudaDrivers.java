@@ -48,6 +48,11 @@ public final class CudaDrivers {
         return STAND_IN == null ? Assumptions.abort("runs on the stand-in only") : STAND_IN;
     }
 
+    /** As {@link StandInDriver#misuses}; 0 where there is a GPU. */
+    public static long misuses() {
+        return STAND_IN == null ? 0 : STAND_IN.misuses();
+    }
+
     /** What a child process needs in its environment to use the same driver. */
     public static Map<String, String> environment() {
         return STAND_IN == null

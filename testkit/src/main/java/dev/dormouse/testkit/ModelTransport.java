@@ -41,6 +41,7 @@ public final class ModelTransport implements KvTransport {
     private final ModelInbox inbox;
     private long readsPosted;
     private long writesPosted;
+    private int preparedLoads;
     private boolean closed;
 
     ModelTransport(ModelFabric fabric, String agentName, ModelMemory memory) {
@@ -137,6 +138,20 @@ public final class ModelTransport implements KvTransport {
             return isMapped()
                     ? TransportMetadata.ofSameHost(told)
                     : TransportMetadata.ofAgent(told);
+        }
+    }
+
+    @Override
+    public void prepareLoad(TransportMetadata metadata) {
+        synchronized (fabric) {
+            preparedLoads++;
+        }
+    }
+
+    /** How many loads were prepared; nothing else comes of it. */
+    public int preparedLoads() {
+        synchronized (fabric) {
+            return preparedLoads;
         }
     }
 

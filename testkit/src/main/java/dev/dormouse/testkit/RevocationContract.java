@@ -100,6 +100,65 @@ abstract class RevocationContract extends ContractFixture {
 
     @ParameterizedTest
     @EnumSource
+    void aReaderGetsWhatItsOwnerRegisteredLast(TransferWay way) {
+        for (int wake = 0; wake < 10; wake++) {
+            TransportMetadata before = owner.transport().metadata();
+            RemotePeer peer = pair.load();
+            pair.fillSource(way, pattern(60 + wake));
+            pair.assertMoves(way, peer);
+            if (wake % 2 == 0) {
+                peer.close(); // before it is revoked, as when a reader is asked beforehand
+            }
+            pair.closeOwnerMemory();
+            pair.ownerMemory = owner.transport().register(List.of(pair.range(pair.ownerBase)));
+            if (wake % 3 == 0) { // what it was given before its load is taken back as well
+                pair.closeOwnerMemory();
+                pair.ownerMemory = owner.transport().register(List.of(pair.range(pair.ownerBase)));
+            }
+            peer.close();
+            if (peersHoldMemory()) {
+                assertThatThrownBy(() -> reader.transport().load(before))
+                        .isInstanceOf(MemoryWithdrawnException.class);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aPreparedLoadGivesWhatALoadGives(TransferWay way) {
+        for (int round = 0; round < 5; round++) {
+            reader.transport().prepareLoad(owner.transport().metadata());
+            RemotePeer peer = pair.load();
+            reader.transport().prepareLoad(owner.transport().metadata());
+            pair.fillSource(way, pattern(80 + round));
+            pair.assertMoves(way, peer);
+            peer.close();
+        }
+    }
+
+    @Test
+    void whatWasPreparedAndNotLoadedIsTakenBack() {
+        TransportMetadata metadata = owner.transport().metadata();
+        reader.transport().prepareLoad(metadata);
+        pair.closeOwnerMemory();
+        reader.transport().prepareLoad(metadata);
+        if (peersHoldMemory()) {
+            assertThatThrownBy(() -> reader.transport().load(metadata))
+                    .isInstanceOf(MemoryWithdrawnException.class);
+        }
+        pair.ownerMemory = owner.transport().register(List.of(pair.range(pair.ownerBase)));
+        pair.assertMoves(TransferWay.READ, pair.load());
+    }
+
+    @Test
+    void preparingALoadOfNonsenseDoesNothing() {
+        reader.transport().prepareLoad(new TransportMetadata(new byte[] {1, 2}, new byte[] {3}));
+        reader.transport().prepareLoad(new TransportMetadata(new byte[0], new byte[0]));
+        pair.assertMoves(TransferWay.READ, pair.load());
+    }
+
+    @ParameterizedTest
+    @EnumSource
     void aTransferUnderARevocationHasEndedBeforeNobodyIsLeft(TransferWay way) {
         assumeTrue(peersHoldMemory(), "peers hold nothing");
         byte[] blank = new byte[pattern(0).length];

@@ -24,14 +24,18 @@ public final class StandInDriver {
 
     private final Path folder;
     private final MethodHandle fail;
+    private final MethodHandle late;
     private final MethodHandle live;
     private final MethodHandle used;
+    private final MethodHandle misuses;
 
     private StandInDriver(Path folder, SymbolBinder binder) {
         this.folder = folder;
         fail = binder.procedure("standin_fail", ADDRESS, JAVA_INT, JAVA_INT);
+        late = binder.procedure("standin_late", JAVA_INT);
         live = binder.function("standin_live", JAVA_LONG);
         used = binder.function("standin_used", JAVA_LONG);
+        misuses = binder.function("standin_misuses", JAVA_LONG);
         binder.verify();
     }
 
@@ -81,10 +85,36 @@ public final class StandInDriver {
         return folder;
     }
 
+    /**
+     * Shows this and further processes a second device, or no longer. Both have one memory.
+     *
+     * @throws IOException if the folder cannot be written
+     */
+    public void pair(boolean both) throws IOException {
+        Path mark = folder.resolve("pair");
+        if (both) {
+            Files.write(mark, new byte[0]);
+        } else {
+            Files.deleteIfExists(mark);
+        }
+    }
+
     /** Lets a call fail, after the next {@code after} ones of that name. */
     public void fail(String call, int after, int code) {
         try (Arena arena = Arena.ofConfined()) {
             fail.invokeExact(arena.allocateFrom(call), after, code);
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /**
+     * Lets copies be made when somebody waits for them, not before; or at once, as at first. To be
+     * called while none is queued, and used by one thread.
+     */
+    public void late(boolean on) {
+        try {
+            late.invokeExact(on ? 1 : 0);
         } catch (Throwable t) {
             throw Downcall.rethrow(t);
         }
@@ -103,6 +133,18 @@ public final class StandInDriver {
     public long usedBytes() {
         try {
             return (long) used.invokeExact();
+        } catch (Throwable t) {
+            throw Downcall.rethrow(t);
+        }
+    }
+
+    /**
+     * How many calls had arguments that the binding must not let through, such as lengths of no
+     * whole granules.
+     */
+    public long misuses() {
+        try {
+            return (long) misuses.invokeExact();
         } catch (Throwable t) {
             throw Downcall.rethrow(t);
         }

@@ -1,7 +1,9 @@
-// A stand-in for libcuda.so.1 on machines without a GPU: one "device" whose memory is the host's.
+// A stand-in for libcuda.so.1 on machines without a GPU: a "device" whose memory is the host's, and a
+// second one that shares it where a file "pair" lies beside this library.
 // It keeps the driver's rules that the binding relies on, counts what is alive, and fails on demand.
-// Streams do their work at once. Of kernels it knows gather_16, gather_4 and gather_1.
+// Streams do their work at once, or as late as they may. Of kernels it knows gather_16, gather_4 and gather_1.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,9 +31,10 @@ typedef struct { int fd; size_t size; int references; } Memory;
 typedef struct { uintptr_t start; size_t size; Memory *memory; } Piece;
 
 static __thread void *current;
-static int context;
-static Piece pieces[256];
-static long live, used;
+static int contexts[2];
+#define PIECES 1024
+static Piece pieces[PIECES];
+static _Atomic long live, used, misuses;
 static char failing[64];
 static int failAfter, failCode;
 
@@ -43,14 +46,29 @@ void standin_fail(const char *call, int after, int code) {
 }
 long standin_live(void) { return live; }
 long standin_used(void) { return used; }
+// Calls whose arguments no caller may let through, whatever it was told by others.
+long standin_misuses(void) { return misuses; }
 
 static int injected(const char *call) {
     if (strcmp(call, failing) != 0 || failAfter-- > 0) return OK;
     failing[0] = 0;
     return failCode;
 }
+// Copies that wait, in the order of their calls, for somebody who waits for them.
+typedef struct { void *to; const void *from; size_t n; } Copy;
+#define COPIES 64
+static Copy copies[COPIES];
+static long queued, done;
+static bool late;
+static void finish(long count) {
+    for (; done < count; done++) memcpy(copies[done % COPIES].to, copies[done % COPIES].from, copies[done % COPIES].n);
+}
+// From one thread only, while nothing is queued.
+void standin_late(int on) { late = on; }
+#define REQUIRE(condition) do { if (!(condition)) { misuses++; return INVALID_VALUE; } } while (0)
 #define ENTER do { int e = injected(__func__); if (e) return e; } while (0)
-#define NEEDS_CONTEXT do { if (current != &context) return INVALID_CONTEXT; ENTER; } while (0)
+static bool isContext(void *c) { return c == &contexts[0] || c == &contexts[1]; }
+#define NEEDS_CONTEXT do { if (!isContext(current)) return INVALID_CONTEXT; ENTER; } while (0)
 
 int cuInit(unsigned flags) { ENTER; return flags ? INVALID_VALUE : OK; }
 int cuDriverGetVersion(int *v) { *v = 13000; return OK; }
@@ -66,10 +84,23 @@ int cuGetErrorName(int e, const char **s) {
     }
 }
 int cuGetErrorString(int e, const char **s) { *s = "as the stand-in says"; return OK; }
-int cuDeviceGetCount(int *n) { *n = 1; return OK; }
-int cuDeviceGet(int *d, int ordinal) { *d = ordinal; return ordinal == 0 ? OK : INVALID_DEVICE; }
+static int devices(void) {
+    Dl_info self;
+    char path[4096];
+    if (!dladdr((void *) cuInit, &self)) return 1;
+    snprintf(path, sizeof path, "%s", self.dli_fname);
+    char *name = strrchr(path, '/');
+    if (!name) return 1;
+    strcpy(name, "/pair");
+    return access(path, F_OK) ? 1 : 2;
+}
+int cuDeviceGetCount(int *n) { *n = devices(); return OK; }
+int cuDeviceGet(int *d, int ordinal) {
+    *d = ordinal;
+    return ordinal >= 0 && ordinal < devices() ? OK : INVALID_DEVICE;
+}
 int cuDeviceGetName(char *name, int n, int d) { snprintf(name, n, "Stand-in"); return OK; }
-int cuDeviceGetUuid_v2(unsigned char *u, int d) { for (int i = 0; i < 16; i++) u[i] = i; return OK; }
+int cuDeviceGetUuid_v2(unsigned char *u, int d) { for (int i = 0; i < 16; i++) u[i] = i + d; return OK; }
 int cuDeviceTotalMem_v2(size_t *n, int d) { *n = TOTAL; return OK; }
 int cuDeviceGetAttribute(int *v, int attribute, int d) {
     switch (attribute) {
@@ -80,16 +111,15 @@ int cuDeviceGetAttribute(int *v, int attribute, int d) {
     }
 }
 int cuDeviceCanAccessPeer(int *v, int a, int b) { *v = a != b; return OK; }
-int cuDevicePrimaryCtxRetain(void **c, int d) { ENTER; *c = &context; live++; return OK; }
-int cuDevicePrimaryCtxRelease_v2(int d) { live--; ENTER; return OK; }
+int cuDevicePrimaryCtxRetain(void **c, int d) { ENTER; *c = &contexts[d]; return OK; }
 int cuCtxSetCurrent(void *c) { current = c; return OK; }
-int cuCtxSynchronize(void) { NEEDS_CONTEXT; return OK; }
+int cuCtxSynchronize(void) { NEEDS_CONTEXT; finish(queued); return OK; }
 int cuCtxEnablePeerAccess(void *c, unsigned f) { return 704; }
 int cuMemGetInfo_v2(size_t *f, size_t *t) { NEEDS_CONTEXT; *f = TOTAL - used; *t = TOTAL; return OK; }
 
 int cuMemAddressReserve(uintptr_t *p, size_t n, size_t align, uintptr_t hint, uint64_t flags) {
     ENTER;
-    if (n == 0 || n % GRANULARITY || align || hint || flags) return INVALID_VALUE;
+    REQUIRE(n && n % GRANULARITY == 0 && !align && !hint && !flags);
     void *m = mmap(0, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (m == MAP_FAILED) return OUT_OF_MEMORY;
     *p = (uintptr_t) m;
@@ -98,14 +128,14 @@ int cuMemAddressReserve(uintptr_t *p, size_t n, size_t align, uintptr_t hint, ui
 }
 int cuMemAddressFree(uintptr_t p, size_t n) {
     ENTER;
-    for (int i = 0; i < 256; i++)
-        if (pieces[i].size && pieces[i].start >= p && pieces[i].start < p + n) return INVALID_VALUE;
+    for (int i = 0; i < PIECES; i++)
+        REQUIRE(!pieces[i].size || pieces[i].start < p || pieces[i].start >= p + n);
     munmap((void *) p, n);
     live--;
     return OK;
 }
 static bool valid(const Properties *p) {
-    return p->type == 1 && p->handleTypes == 1 && p->location.type == 1 && p->location.id == 0
+    return p->type == 1 && p->handleTypes == 1 && p->location.type == 1 && p->location.id >= 0 && p->location.id < devices()
         && p->metadata == 0 && p->f.compression == 0 && p->f.rdma == 1 && p->f.usage == 0;
 }
 int cuMemGetAllocationGranularity(size_t *g, const Properties *p, int option) {
@@ -114,7 +144,7 @@ int cuMemGetAllocationGranularity(size_t *g, const Properties *p, int option) {
 }
 int cuMemCreate(Memory **h, size_t n, const Properties *p, uint64_t flags) {
     ENTER;
-    if (!valid(p) || flags || n == 0 || n % GRANULARITY) return INVALID_VALUE;
+    REQUIRE(valid(p) && !flags && n && n % GRANULARITY == 0);
     if (used + n > TOTAL) return OUT_OF_MEMORY;
     Memory *m = malloc(sizeof *m);
     *m = (Memory) {memfd_create("standin", MFD_CLOEXEC), n, 1};
@@ -133,12 +163,14 @@ static void drop(Memory *m) {
 int cuMemRelease(Memory *m) { ENTER; live--; drop(m); return OK; }
 int cuMemMap(uintptr_t p, size_t n, size_t offset, Memory *m, uint64_t flags) {
     ENTER;
-    if (offset || flags || n > m->size || p % GRANULARITY % 4096) return INVALID_VALUE;
+    REQUIRE(!offset && !flags && n && n % GRANULARITY == 0 && p % 4096 == 0);
+    if (n > m->size) return INVALID_VALUE; // an importer is told the size by its peer
     int slot = -1;
-    for (int i = 0; i < 256; i++) {
+    for (int i = 0; i < PIECES; i++) {
         if (!pieces[i].size) { slot = i; continue; }
-        if (pieces[i].start < p + n && p < pieces[i].start + pieces[i].size) return INVALID_VALUE;
+        REQUIRE(pieces[i].start >= p + n || p >= pieces[i].start + pieces[i].size);
     }
+    if (slot < 0) return OUT_OF_MEMORY;
     if (mmap((void *) p, n, PROT_NONE, MAP_SHARED | MAP_FIXED, m->fd, 0) == MAP_FAILED) return OUT_OF_MEMORY;
     m->references++;
     pieces[slot] = (Piece) {p, n, m};
@@ -149,12 +181,12 @@ int cuMemMap(uintptr_t p, size_t n, size_t offset, Memory *m, uint64_t flags) {
 int cuMemUnmap(uintptr_t p, size_t n) {
     ENTER;
     size_t found = 0;
-    for (int i = 0; i < 256; i++)
+    for (int i = 0; i < PIECES; i++)
         if (pieces[i].size && pieces[i].start >= p && pieces[i].start + pieces[i].size <= p + n)
             found += pieces[i].size;
-    if (n == 0 || found != n) return INVALID_VALUE;
+    REQUIRE(n && found == n);
     mmap((void *) p, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    for (int i = 0; i < 256; i++) {
+    for (int i = 0; i < PIECES; i++) {
         if (pieces[i].size && pieces[i].start >= p && pieces[i].start + pieces[i].size <= p + n) {
             drop(pieces[i].memory);
             pieces[i].size = 0;
@@ -165,9 +197,31 @@ int cuMemUnmap(uintptr_t p, size_t n) {
 }
 int cuMemSetAccess(uintptr_t p, size_t n, const Access *a, size_t count) {
     ENTER;
-    if (count != 1 || a->location.type != 1 || a->location.id != 0) return INVALID_VALUE;
+    if (count != 1 || a->location.type != 1 || a->location.id < 0 || a->location.id >= devices()) return INVALID_VALUE;
     int protection = a->flags == 3 ? PROT_READ | PROT_WRITE : a->flags == 1 ? PROT_READ : -1;
     return protection < 0 || mprotect((void *) p, n, protection) ? INVALID_VALUE : OK;
+}
+static int pieceAt(uintptr_t p) {
+    for (int i = 0; i < PIECES; i++)
+        if (pieces[i].size && pieces[i].start <= p && p - pieces[i].start < pieces[i].size) return i;
+    return -1;
+}
+int cuMemRetainAllocationHandle(Memory **h, uintptr_t p) {
+    ENTER;
+    int i = pieceAt(p);
+    if (i < 0) return INVALID_VALUE;
+    *h = pieces[i].memory;
+    (*h)->references++;
+    live++;
+    return OK;
+}
+// Of a piece, and of other memory a page, as the stand-in does not know where that ends.
+int cuMemGetAddressRange_v2(uintptr_t *base, size_t *n, uintptr_t p) {
+    NEEDS_CONTEXT;
+    int i = pieceAt(p);
+    *base = i < 0 ? p / 4096 * 4096 : pieces[i].start;
+    *n = i < 0 ? 4096 : pieces[i].size;
+    return OK;
 }
 int cuMemExportToShareableHandle(int *fd, Memory *m, int type, uint64_t flags) {
     ENTER;
@@ -175,10 +229,17 @@ int cuMemExportToShareableHandle(int *fd, Memory *m, int type, uint64_t flags) {
     *fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
     return OK;
 }
+static bool isHandle(int fd) {
+    char link[64], target[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, target, sizeof target);
+    return n > 14 && memcmp(target, "/memfd:standin", 14) == 0;
+}
 int cuMemImportFromShareableHandle(Memory **h, void *fd, int type) {
     ENTER;
     struct stat s;
-    if (type != 1 || fstat((int) (intptr_t) fd, &s) || s.st_size == 0) return INVALID_VALUE;
+    REQUIRE(type == 1);
+    if (!isHandle((int) (intptr_t) fd) || fstat((int) (intptr_t) fd, &s)) return INVALID_VALUE;
     Memory *m = malloc(sizeof *m);
     *m = (Memory) {fcntl((int) (intptr_t) fd, F_DUPFD_CLOEXEC, 0), s.st_size, 1};
     used += m->size;
@@ -196,28 +257,37 @@ int cuMemHostAlloc(void **p, size_t n, unsigned f) {
     return f == 1 ? OK : INVALID_VALUE;
 }
 int cuMemFreeHost(void *p) { NEEDS_CONTEXT; free(p); live--; return OK; }
-static int copy(void *to, const void *from, size_t n) { memcpy(to, from, n); return OK; }
+static int copy(void *to, const void *from, size_t n) {
+    if (!late) {
+        memcpy(to, from, n);
+        return OK;
+    }
+    finish(queued + 1 - COPIES);
+    copies[queued++ % COPIES] = (Copy) {to, from, n};
+    return OK;
+}
 int cuMemcpyHtoDAsync_v2(void *to, const void *from, size_t n, void *s) { NEEDS_CONTEXT; return copy(to, from, n); }
 int cuMemcpyDtoHAsync_v2(void *to, const void *from, size_t n, void *s) { NEEDS_CONTEXT; return copy(to, from, n); }
 int cuMemcpyDtoDAsync_v2(void *to, const void *from, size_t n, void *s) { NEEDS_CONTEXT; return copy(to, from, n); }
 int cuMemcpyPeerAsync(void *to, void *toContext, const void *from, void *fromContext, size_t n, void *s) {
     NEEDS_CONTEXT;
-    return toContext == &context && fromContext == &context ? copy(to, from, n) : INVALID_CONTEXT;
+    return isContext(toContext) && isContext(fromContext) ? copy(to, from, n) : INVALID_CONTEXT;
 }
-int cuMemsetD8Async(void *to, unsigned char v, size_t n, void *s) { NEEDS_CONTEXT; memset(to, v, n); return OK; }
+int cuMemsetD8Async(void *to, unsigned char v, size_t n, void *s) { NEEDS_CONTEXT; finish(queued); memset(to, v, n); return OK; }
 
-static int create(void **h) { *h = malloc(1); live++; return OK; }
+static int create(void **h) { *h = calloc(1, sizeof(long)); live++; return OK; }
 static int destroy(void *h) { free(h); live--; return OK; }
 int cuStreamCreate(void **s, unsigned f) { NEEDS_CONTEXT; return f == 1 ? create(s) : INVALID_VALUE; }
 int cuStreamDestroy_v2(void *s) { ENTER; return destroy(s); }
-int cuStreamSynchronize(void *s) { ENTER; return OK; }
-int cuStreamQuery(void *s) { ENTER; return OK; }
+int cuStreamSynchronize(void *s) { ENTER; finish(queued); return OK; }
+int cuStreamQuery(void *s) { ENTER; finish(queued); return OK; }
 int cuStreamWaitEvent(void *s, void *e, unsigned f) { ENTER; return f ? INVALID_VALUE : OK; }
 int cuEventCreate(void **e, unsigned f) { NEEDS_CONTEXT; return f == 0 ? create(e) : INVALID_VALUE; }
 int cuEventDestroy_v2(void *e) { ENTER; return destroy(e); }
-int cuEventRecord(void *e, void *s) { ENTER; return OK; }
-int cuEventQuery(void *e) { ENTER; return OK; }
-int cuEventSynchronize(void *e) { ENTER; return OK; }
+// An event is how many copies were queued when it was recorded.
+int cuEventRecord(long *e, void *s) { ENTER; *e = queued; return OK; }
+int cuEventQuery(long *e) { ENTER; finish(*e); return OK; }
+int cuEventSynchronize(long *e) { ENTER; finish(*e); return OK; }
 int cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 0.25f; return OK; }
 
 int cuModuleLoadDataEx(void **m, const char *image, unsigned n, int *options, void **values) {
@@ -230,10 +300,14 @@ int cuModuleLoadDataEx(void **m, const char *image, unsigned n, int *options, vo
     return create(m);
 }
 int cuModuleUnload(void *m) { ENTER; return destroy(m); }
+// A function is the bytes of its first argument, the list of blocks.
+static size_t shortList = 256 * 16, longList = 2044 * 16;
 int cuModuleGetFunction(void **f, void *m, const char *name) {
     ENTER;
-    *f = &context;
-    return strncmp(name, "gather_", 7) == 0 ? OK : NOT_FOUND;
+    int width, places;
+    if (sscanf(name, "gather_%d_%d", &width, &places) != 2) return NOT_FOUND;
+    *f = places == 256 ? &shortList : &longList;
+    return OK;
 }
 int cuFuncGetAttribute(int *v, int attribute, void *f) {
     *v = 1024;
@@ -241,19 +315,22 @@ int cuFuncGetAttribute(int *v, int attribute, void *f) {
 }
 int cuFuncGetParamInfo(void *f, size_t i, size_t *offset, size_t *size) {
     if (i >= 4) return INVALID_VALUE;
-    *offset = (size_t[]) {0, 8, 12, 16}[i];
-    *size = (size_t[]) {8, 4, 4, 8}[i];
+    size_t list = *(size_t *) f;
+    *offset = (size_t[]) {0, list, list + 4, list + 8}[i];
+    *size = (size_t[]) {list, 4, 4, 8}[i];
     return OK;
 }
 int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
     NEEDS_CONTEXT;
-    void *(*list)[2] = *(void **) parameters[0];
+    finish(queued);
+    void *(*list)[2] = parameters[0];
     unsigned count = *(unsigned *) parameters[1], perBlock = *(unsigned *) parameters[2];
     size_t bytes = *(size_t *) parameters[3];
     // in a grid of one dimension, whose last block has a piece for its first warp
     if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || (size_t) (gx - 1) * (bx / 32) >= count || extra)
-        return INVALID_VALUE;
+        REQUIRE(false);
+    REQUIRE(count / perBlock * 16 <= *(size_t *) f);
     for (unsigned i = 0; i < count / perBlock; i++) memcpy(list[i][1], list[i][0], bytes);
     return OK;
 }

@@ -8,7 +8,7 @@ package dev.dormouse.transport;
  * @param strideBytes bytes from one block's start to the next, at least {@code blockBytes}
  * @param count blocks in the row
  * @param kind where the memory lies
- * @param deviceId the device's ordinal, 0 for host memory
+ * @param deviceId the device's ordinal; in host memory that of the registration's ranges
  */
 public record BlockRow(
         long address, long blockBytes, long strideBytes, int count, MemoryKind kind, int deviceId) {
@@ -35,5 +35,10 @@ public record BlockRow(
                             + span
                             + " is not addressable");
         }
+    }
+
+    /** From the first block's start to the last one's end. */
+    public long spanBytes() {
+        return strideBytes * (count - 1L) + blockBytes;
     }
 }

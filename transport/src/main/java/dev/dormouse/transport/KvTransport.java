@@ -11,8 +11,8 @@ import java.util.List;
  * bytes, without an error. So is everything that is derived from it: {@link #metadata()} given to
  * peers, and prepared lists.
  *
- * <p>Not thread-safe: one worker thread owns a transport. No call waits for a peer, except {@link
- * #load}, which may take a few milliseconds.
+ * <p>Not thread-safe, except for {@link #prepareLoad}: one worker thread owns a transport. No call
+ * waits for a peer, except {@link #load}, which may take a few milliseconds if it was not prepared.
  */
 public interface KvTransport extends AutoCloseable {
     /** The transport's name as in configuration and reports, such as {@code nixl}. */
@@ -33,6 +33,17 @@ public interface KvTransport extends AutoCloseable {
      * registrations.
      */
     TransportMetadata metadata();
+
+    /**
+     * Does what takes long in a {@link #load} of the same metadata, as far as the transport can:
+     * connects, waits for the peer, maps its memory. The peer counts as one that uses the memory
+     * then, and can have it taken back; what is not loaded for long is given back. Nothing can be
+     * read before the load, which reports all failures. To be called by any thread, but none that
+     * must not wait.
+     *
+     * @param metadata untrusted bytes
+     */
+    default void prepareLoad(TransportMetadata metadata) {}
 
     /**
      * Loads a peer from its {@link #metadata()}.

@@ -6,7 +6,7 @@ package dev.dormouse.transport;
  * @param address virtual address
  * @param lengthBytes length
  * @param kind where the memory lies
- * @param deviceId the device's ordinal, 0 for host memory
+ * @param deviceId the device's ordinal; for host memory 0, or what the transport made of it
  */
 public record MemoryRange(long address, long lengthBytes, MemoryKind kind, int deviceId) {
     /** Checks that the range is not empty and addressable. */

@@ -4,7 +4,10 @@ import java.util.List;
 
 /** Memory that a transport may read from and write to, until closed. Closing unpins the pages. */
 public interface Registration extends AutoCloseable {
-    /** The registered ranges. */
+    /**
+     * The registered ranges. In host memory their device id may be another than was asked for: it
+     * is the one that rows name, here and at peers.
+     */
     List<MemoryRange> ranges();
 
     /**

@@ -20,12 +20,13 @@ final class AutoRegistration implements Registration {
 
     static AutoRegistration register(
             KvTransport nearTransport, KvTransport farTransport, List<MemoryRange> ranges) {
-        Registration near = nearTransport.register(ranges);
+        Registration far = farTransport.register(ranges);
         try {
-            return new AutoRegistration(nearTransport, near, farTransport.register(ranges));
+            // last: peers may hold it from then on; under the same device ids, for rows name both
+            return new AutoRegistration(nearTransport, nearTransport.register(far.ranges()), far);
         } catch (RuntimeException e) {
             try {
-                near.close();
+                far.close();
             } catch (RuntimeException second) {
                 e.addSuppressed(second);
             }

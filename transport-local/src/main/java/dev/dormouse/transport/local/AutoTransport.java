@@ -67,6 +67,11 @@ public final class AutoTransport implements KvTransport {
         return new TransportMetadata(far.metadata().agent(), near.metadata().sameHost());
     }
 
+    @Override
+    public void prepareLoad(TransportMetadata metadata) {
+        near.prepareLoad(metadata);
+    }
+
     /**
      * Loads a peer over the near way if that can be. It does not try the far one for memory that a
      * peer does not give: see {@link MemoryWithdrawnException}.

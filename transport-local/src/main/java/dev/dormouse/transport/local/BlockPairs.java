@@ -104,13 +104,13 @@ final class BlockPairs {
         return remote;
     }
 
-    /** The local block of a pair. */
-    int localIndex(int pair) {
-        return localIndices[pair];
+    /** The local block of each pair; not to be changed. */
+    int[] localIndices() {
+        return localIndices;
     }
 
-    /** The remote block of a pair. */
-    int remoteIndex(int pair) {
-        return remoteIndices[pair];
+    /** The remote block of each pair; not to be changed. */
+    int[] remoteIndices() {
+        return remoteIndices;
     }
 }

@@ -41,11 +41,6 @@ final class BlockTable {
                         : 0;
     }
 
-    /** From the first block's start to the last one's end. */
-    static long spanBytes(BlockRow row) {
-        return row.strideBytes() * (row.count() - 1L) + row.blockBytes();
-    }
-
     int size() {
         return ends[ends.length - 1];
     }

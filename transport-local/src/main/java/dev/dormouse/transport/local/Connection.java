@@ -7,6 +7,7 @@ import dev.dormouse.foreign.SocketMessage;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.IntFunction;
 
 /**
  * A connected socket and the frames that wait to be sent over it. Safe for all threads; no call
@@ -85,7 +86,15 @@ final class Connection {
         }
     }
 
-    /** Sends a frame, whatever waits, and closes the connection behind it. */
+    /** Sends a frame, however much waits. */
+    synchronized void sendAnyhow(byte[] frame) {
+        if (!isClosed() && !ending) {
+            enqueue(List.of(frame));
+            flush();
+        }
+    }
+
+    /** Sends a frame, however much waits, and closes the connection behind it. */
     synchronized void sendLast(byte[] frame) {
         if (!isClosed() && !ending) {
             enqueue(List.of(frame));
@@ -110,11 +119,20 @@ final class Connection {
 
     /** Takes the next frame. */
     synchronized SocketMessage.Received receive() {
+        return receive(wire::receive);
+    }
+
+    /** Takes the next frame with the descriptors that come along, which are the caller's. */
+    synchronized SocketMessage.Received receiveGranted() {
+        return receive(wire::receiveGranted);
+    }
+
+    private SocketMessage.Received receive(IntFunction<SocketMessage.Received> way) {
         if (isClosed()) {
             return new SocketMessage.Received.End();
         }
         try {
-            return wire.receive(fd);
+            return way.apply(fd);
         } catch (LibcException e) {
             return new SocketMessage.Received.End();
         }

@@ -13,26 +13,25 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent's stream on its device, on which all copies run one after the other, and what is used
- * for them again and again. The agent's user launches; {@link #await} is for all threads.
+ * An agent's streams on its device, and what is used for copies again and again. There are two, in
+ * turn for the launches of a copy: one begins while the last blocks of the one before run out (0.89
+ * of a plain copy's rate instead of 0.75 for blocks of 16 KiB; measured on an H200). The agent's
+ * user launches; {@link #await} is for all threads.
  */
 final class DeviceCopier implements AutoCloseable {
-    /** Blocks of one launch: 1 GiB of 16 KiB; a list takes 1 MiB of the host and of the device. */
-    static final int MAX_BLOCKS = 1 << 16;
-
-    /** Launches that may be queued; who wants to launch one more waits for the first of them. */
-    private static final int LISTS = 8;
+    private static final int IDLE_ENDS = 8;
 
     private static final long AWAIT_NANOS = 20_000;
 
     private final CudaContext context;
     private final List<AutoCloseable> owned = new ArrayList<>();
-    private final List<GatherList> lists = new ArrayList<>();
-    private final Deque<CudaEvent> idleEvents = new ArrayDeque<>();
-    private final long[] addresses = new long[2 * MAX_BLOCKS];
+    private final Deque<End> idleEnds = new ArrayDeque<>();
+    private final long[] addresses = new long[2 * GatherList.CAPACITY];
+    private final GatherList list;
     private final GatherKernel kernel;
-    private final CudaStream stream;
-    private int next;
+    private final CudaStream first;
+    private final CudaStream second;
+    private boolean onSecond;
 
     /**
      * Compiles or loads the kernel.
@@ -43,10 +42,11 @@ final class DeviceCopier implements AutoCloseable {
         context = device.context();
         try {
             kernel = own(GatherKernel.load(context, device.kernels()));
-            stream = own(CudaStream.create(context));
-            for (int i = 0; i < LISTS; i++) {
-                lists.add(own(GatherList.allocate(context, MAX_BLOCKS)));
-                idleEvents.add(own(CudaEvent.create(context)));
+            list = own(new GatherList());
+            first = own(CudaStream.create(context));
+            second = own(CudaStream.create(context));
+            for (int i = 0; i < IDLE_ENDS; i++) {
+                idleEnds.add(newEnd());
             }
         } catch (RuntimeException e) {
             closeAfter(e);
@@ -68,38 +68,55 @@ final class DeviceCopier implements AutoCloseable {
         return addresses;
     }
 
-    /**
-     * Queues a copy of blocks whose addresses lie in {@link #addresses}; it starts at once if
-     * nothing runs.
-     */
+    /** An end of what was launched on both streams, which others can wait for. */
+    static final class End {
+        private final CudaEvent first;
+        private final CudaEvent second;
+
+        private End(CudaEvent first, CudaEvent second) {
+            this.first = first;
+            this.second = second;
+        }
+
+        /** Whether all is copied. Never waits. */
+        boolean hasPassed() {
+            return first.hasPassed() && second.hasPassed();
+        }
+    }
+
+    private End newEnd() {
+        return new End(own(CudaEvent.create(context)), own(CudaEvent.create(context)));
+    }
+
+    /** Queues a copy of blocks whose addresses lie in {@link #addresses}. */
     void launch(long blockBytes, int blocks) {
-        GatherList list = lists.get(next);
-        next = (next + 1) % LISTS;
-        list.awaitReusable();
         list.clear(blockBytes);
         list.addChecked(addresses, blocks);
-        kernel.copy(stream, list);
+        kernel.copy(onSecond ? second : first, list);
+        onSecond = !onSecond;
     }
 
-    /** An event to {@link #mark} with, the caller's until {@link #recycle}. */
-    CudaEvent takeEvent() {
-        CudaEvent event = idleEvents.poll();
-        return event == null ? own(CudaEvent.create(context)) : event;
+    /** An end to {@link #mark} with, the caller's until {@link #recycle}. */
+    End takeEnd() {
+        End end = idleEnds.poll();
+        return end == null ? newEnd() : end;
     }
 
-    /** Lets the event pass when all is copied that was launched before. */
-    void mark(CudaEvent event) {
-        stream.record(event);
+    /** Lets the end pass when all is copied that was launched before. */
+    void mark(End end) {
+        first.record(end.first);
+        second.record(end.second);
     }
 
     /** Waits until nothing is copied; launches wait, too. */
     void synchronize() {
-        stream.synchronize();
+        first.synchronize();
+        second.synchronize();
     }
 
-    /** Takes an event back. */
-    void recycle(CudaEvent event) {
-        idleEvents.push(event);
+    /** Takes an end back. */
+    void recycle(End end) {
+        idleEnds.push(end);
     }
 
     /**

@@ -126,17 +126,23 @@ final class DeviceMapping extends PeerMapping {
         }
     }
 
-    /** The mapping keeps the memory. */
+    /**
+     * The mapping keeps the memory.
+     *
+     * @throws TransportException that shows, if a piece is not given back, that it is left behind
+     */
     private static void closeAll(List<PhysicalMemory> imported) {
-        @Nullable CudaException failure = null;
+        TransportException failure =
+                new TransportException(
+                        "map a peer's device memory failed: what was imported is kept until this process ends");
         for (PhysicalMemory piece : imported) {
             try {
                 piece.close();
             } catch (CudaException e) {
-                failure = e;
+                failure.addSuppressed(e);
             }
         }
-        if (failure != null) {
+        if (isLeftBehind(failure)) {
             throw failure;
         }
     }

@@ -10,7 +10,9 @@ import java.util.UUID;
  * What goes over a connection. The one that loads (the reader) sends {@link Hello}; the one that is
  * loaded (the owner) answers with some {@link Grant}, with which the descriptors go, or {@link
  * Refusal} and the end. From then on the reader sends {@link Message} and, once it has unmapped
- * everything, {@link Released}; the owner may send one {@link Revoke}.
+ * everything, {@link Released}; the owner may send one {@link Revoke}. A connection that stays open
+ * after that stands by: the owner sends {@link Offer} when it has memory to give, and the reader
+ * may send {@link Hello} again, asked or not.
  */
 sealed interface Frame {
     /** What a frame may have. */
@@ -51,6 +53,9 @@ sealed interface Frame {
 
     /** See {@link Message}. */
     int MESSAGE = 6;
+
+    /** See {@link Offer}. */
+    int OFFER = 7;
 
     /** Asks to be given the memory of registrations. */
     record Hello(Token incarnation, String agentName, List<Token> registrations) implements Frame {}
@@ -164,6 +169,11 @@ sealed interface Frame {
     record Released() implements Frame {}
 
     /**
+     * The memory of all registrations that there are now can be asked for. No descriptors go along.
+     */
+    record Offer(List<Token> registrations) implements Frame {}
+
+    /**
      * A part of a message.
      *
      * @param last whether the message ends with it
@@ -177,13 +187,13 @@ sealed interface Frame {
         switch (this) {
             case Hello(Token incarnation, String agentName, List<Token> registrations) -> {
                 writer.one(HELLO).one(VERSION).token(incarnation).text(agentName);
-                writer.count(registrations.size());
-                registrations.forEach(writer::token);
+                writer.tokens(registrations);
             }
             case Grant grant -> grant.write(writer.one(GRANT));
             case Refusal(String reason) -> writer.one(REFUSAL).text(reason);
             case Revoke() -> writer.one(REVOKE);
             case Released() -> writer.one(RELEASED);
+            case Offer(List<Token> registrations) -> writer.one(OFFER).tokens(registrations);
             case Message(boolean last, byte[] part) ->
                     writer.one(MESSAGE).one(last ? 1 : 0).raw(part, 0, part.length);
         }
@@ -205,6 +215,7 @@ sealed interface Frame {
                     case REFUSAL -> new Refusal(reader.text(MAX_REASON_BYTES));
                     case REVOKE -> new Revoke();
                     case RELEASED -> new Released();
+                    case OFFER -> new Offer(reader.tokens(LocalMetadata.MAX_REGISTRATIONS));
                     case MESSAGE -> new Message(reader.one() != 0, reader.rest());
                     default -> throw reader.malformed("type " + type + " does not exist");
                 };
@@ -237,10 +248,6 @@ sealed interface Frame {
         }
         Token incarnation = reader.token();
         String agentName = reader.text(LocalTransportOptions.MAX_NAME_BYTES);
-        List<Token> registrations = new ArrayList<>();
-        for (int left = reader.count(LocalMetadata.MAX_REGISTRATIONS); left > 0; left--) {
-            registrations.add(reader.token());
-        }
-        return new Hello(incarnation, agentName, registrations);
+        return new Hello(incarnation, agentName, reader.tokens(LocalMetadata.MAX_REGISTRATIONS));
     }
 }

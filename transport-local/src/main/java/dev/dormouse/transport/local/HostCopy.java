@@ -8,6 +8,9 @@ final class HostCopy {
     /** How much is copied before it is looked whether to go on: about 0.2 ms. */
     static final long PIECE_BYTES = 1 << 20;
 
+    /** Pairs of blocks whose addresses are asked for at once. */
+    private static final int BATCH = 1024;
+
     private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
 
     private final boolean writes;
@@ -38,23 +41,24 @@ final class HostCopy {
         long[] here = new long[pairs.size()];
         long[] there = new long[pairs.size()];
         long[] lengths = new long[pairs.size()];
+        long[] addresses = new long[2 * Math.min(pairs.size(), BATCH)];
+        PairAddresses next = new PairAddresses(pairs, true);
         int count = 0;
-        int localRow = 0;
-        int remoteRow = 0;
-        for (int i = 0; i < pairs.size(); i++) {
-            localRow = pairs.local().row(pairs.localIndex(i), localRow);
-            remoteRow = pairs.remote().row(pairs.remoteIndex(i), remoteRow);
-            long length = pairs.local().blockBytes(localRow);
-            long from = pairs.local().address(localRow, pairs.localIndex(i));
-            long to = pairs.remote().address(remoteRow, pairs.remoteIndex(i));
-            if (count > 0
-                    && here[count - 1] + lengths[count - 1] == from
-                    && there[count - 1] + lengths[count - 1] == to) {
-                lengths[count - 1] += length;
-            } else {
-                here[count] = from;
-                there[count] = to;
-                lengths[count++] = length;
+        while (next.hasNext()) {
+            int blocks = next.fill(BATCH, addresses);
+            long length = next.blockBytes();
+            for (int i = 0; i < blocks; i++) {
+                long from = addresses[2 * i];
+                long to = addresses[2 * i + 1];
+                if (count > 0
+                        && here[count - 1] + lengths[count - 1] == from
+                        && there[count - 1] + lengths[count - 1] == to) {
+                    lengths[count - 1] += length;
+                } else {
+                    here[count] = from;
+                    there[count] = to;
+                    lengths[count++] = length;
+                }
             }
         }
         return new HostCopy(

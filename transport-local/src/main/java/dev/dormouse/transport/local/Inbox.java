@@ -13,12 +13,19 @@ final class Inbox {
     /** Of one peer's messages that wait; further ones are dropped. */
     static final long MAX_WAITING_BYTES = 16L << 20;
 
+    /**
+     * Of all peers' messages that wait: whoever stands by, or connects again, begins with none of
+     * its own.
+     */
+    static final long MAX_ALL_WAITING_BYTES = 4 * MAX_WAITING_BYTES;
+
     /** What a message costs besides its bytes. */
     private static final int OVERHEAD_BYTES = 64;
 
     private record Arrived(Slot slot, PeerMessage message) {}
 
     private List<Arrived> arrived = new ArrayList<>();
+    private long allWaitingBytes;
     private long rejected;
 
     /** Puts one peer's messages together. */
@@ -47,10 +54,13 @@ final class Inbox {
 
         private void complete() {
             long bytes = (long) partial.size() + OVERHEAD_BYTES;
-            if (tooLong || waitingBytes + bytes > MAX_WAITING_BYTES) {
+            if (tooLong
+                    || waitingBytes + bytes > MAX_WAITING_BYTES
+                    || allWaitingBytes + bytes > MAX_ALL_WAITING_BYTES) {
                 rejected++;
             } else {
                 waitingBytes += bytes;
+                allWaitingBytes += bytes;
                 arrived.add(new Arrived(this, new PeerMessage(agentName, partial.toByteArray())));
             }
             tooLong = false;
@@ -72,6 +82,7 @@ final class Inbox {
     synchronized List<PeerMessage> take() {
         List<Arrived> taken = arrived;
         arrived = new ArrayList<>();
+        allWaitingBytes = 0;
         for (Arrived each : taken) {
             each.slot().waitingBytes -= each.message().bytes().length + OVERHEAD_BYTES;
         }

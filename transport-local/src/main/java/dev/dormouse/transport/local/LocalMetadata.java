@@ -2,7 +2,6 @@ package dev.dormouse.transport.local;
 
 import dev.dormouse.foreign.UnixSocket;
 import dev.dormouse.transport.TransportException;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -40,8 +39,7 @@ record LocalMetadata(
                         .token(incarnation)
                         .text(socketName)
                         .text(agentName)
-                        .count(registrations.size());
-        registrations.forEach(writer::token);
+                        .tokens(registrations);
         return writer.toBytes();
     }
 
@@ -66,10 +64,7 @@ record LocalMetadata(
         Token incarnation = reader.token();
         String socketName = reader.text(UnixSocket.MAX_NAME_BYTES);
         String agentName = reader.text(LocalTransportOptions.MAX_NAME_BYTES);
-        List<Token> registrations = new ArrayList<>();
-        for (int left = reader.count(MAX_REGISTRATIONS); left > 0; left--) {
-            registrations.add(reader.token());
-        }
+        List<Token> registrations = reader.tokens(MAX_REGISTRATIONS);
         reader.requireEnd();
         return new LocalMetadata(host, incarnation, socketName, agentName, registrations);
     }

@@ -57,7 +57,7 @@ final class LocalRegistration implements Registration {
     }
 
     private static boolean covers(MemoryRange range, BlockRow row) {
-        long lengthBytes = BlockTable.spanBytes(row);
+        long lengthBytes = row.spanBytes();
         return row.kind() == range.kind()
                 && row.deviceId() == range.deviceId()
                 && row.address() >= range.address()

@@ -60,14 +60,13 @@ abstract sealed class LocalTransfer implements Transfer permits HostTransfer, De
 
     /** Tells the owner that all is copied. */
     final TransferState finish(long bytes, int descriptors) {
-        return switch (peer().connection().send(request.notification())) {
+        return switch (peer().send(request.notification())) {
             case YES -> {
                 // The owner, or its memory's next user, changes nothing before its socket is
                 // closed; what was sent at once was sent before that.
-                if (peer().connection().isWaiting() && !peer().connection().isHeld()) {
+                if (peer().isSentInVain()) {
                     yield failed(endReason());
                 }
-                owner().wakeFor(peer().connection());
                 yield new TransferState.Done(
                         Duration.ofNanos(System.nanoTime() - request.startNanos()),
                         Duration.ofNanos(postNanos),

@@ -43,7 +43,7 @@ public final class LocalTransport implements KvTransport {
 
     private final LocalTransportOptions options;
     private final HostIdentity host;
-    private final PeerConnector connector;
+    private final ReaderSide readerSide;
     private final Wire wire = new Wire();
     private final SocketLoop loop;
     private final OwnerSide ownerSide;
@@ -69,8 +69,10 @@ public final class LocalTransport implements KvTransport {
             wire.close();
             throw e;
         }
-        connector = new PeerConnector(options.agentName(), users, limits, copier);
         copies = new CopyThread();
+        readerSide =
+                new ReaderSide(
+                        options.agentName(), users, limits, copier, wire, loop, copies::populate);
     }
 
     /**
@@ -141,6 +143,13 @@ public final class LocalTransport implements KvTransport {
     }
 
     @Override
+    public void prepareLoad(TransportMetadata metadata) {
+        if (!closed && isSameHost(metadata)) {
+            readerSide.prepare(LocalMetadata.decode(metadata.sameHost()));
+        }
+    }
+
+    @Override
     public RemotePeer load(TransportMetadata metadata) {
         requireOpen("load");
         LocalMetadata told = LocalMetadata.decode(metadata.sameHost());
@@ -153,16 +162,8 @@ public final class LocalTransport implements KvTransport {
         if (peers.containsKey(told.agentName())) {
             throw new PeerLoadedException(told.agentName());
         }
-        PeerConnector.Connected connected = connector.connect(told);
-        LocalPeer peer =
-                new LocalPeer(
-                        told.agentName(),
-                        new Connection(wire, connected.socket()),
-                        connected.mapping(),
-                        loop);
+        LocalPeer peer = readerSide.load(told);
         peers.put(told.agentName(), peer);
-        loop.watch(peer);
-        copies.populate(connected.mapping());
         return peer;
     }
 
@@ -202,7 +203,7 @@ public final class LocalTransport implements KvTransport {
             BlockRow row = rows.get(i);
             addresses[i] =
                     row.kind() == own.mapping().kind()
-                            ? own.mapping().locate(row.address(), BlockTable.spanBytes(row))
+                            ? own.mapping().locate(row.address(), row.spanBytes())
                             : 0;
             if (addresses[i] == 0) {
                 throw new TransportException(
@@ -322,8 +323,8 @@ public final class LocalTransport implements KvTransport {
         LocalPeer own = own(peer);
         own.requireUsable("notify");
         requireFits(message);
-        switch (own.connection().send(Frame.ofMessage(message))) {
-            case YES -> wakeFor(own.connection());
+        switch (own.send(Frame.ofMessage(message))) {
+            case YES -> {}
             case FULL ->
                     throw new TransportException(
                             "notify peer %s failed: more than %d bytes wait, its process may be stopped"
@@ -353,7 +354,7 @@ public final class LocalTransport implements KvTransport {
         }
         closed = true;
         copies.close();
-        peers.values().forEach(peer -> peer.end(LocalPeer.State.LOST, "lost with this agent"));
+        readerSide.close();
         List.copyOf(unreleased).forEach(LocalTransfer::endWithAgent);
         peers.clear();
         ownerSide.close();
@@ -371,13 +372,6 @@ public final class LocalTransport implements KvTransport {
     /** Whether transfers are to be given up. */
     boolean isEnding() {
         return closed;
-    }
-
-    /** Lets what could not be sent at once be sent later. */
-    void wakeFor(Connection connection) {
-        if (connection.isWaiting()) {
-            loop.wake();
-        }
     }
 
     void forget(LocalTransfer transfer) {

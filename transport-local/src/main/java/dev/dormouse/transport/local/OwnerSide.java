@@ -87,6 +87,16 @@ final class OwnerSide {
                                     Frame.MAX_DESCRIPTORS));
         }
         registrations.put(registration.token(), registration);
+        offer();
+    }
+
+    /** Those who stand by map the memory at once, rather than when they are asked to read it. */
+    private void offer() {
+        List<LocalRegistration> all = List.copyOf(registrations.values());
+        if (all.stream().allMatch(LocalRegistration::isAdmitting)) {
+            List<Token> tokens = all.stream().map(LocalRegistration::token).toList();
+            List.copyOf(sessions).forEach(session -> session.offer(tokens));
+        }
     }
 
     private static SharedMemory memory(List<LocalRegistration> all) {
@@ -107,6 +117,7 @@ final class OwnerSide {
     /** See {@link LocalRegistration#readmit}. */
     synchronized void readmit(LocalRegistration registration) {
         registration.setAdmitting(true);
+        offer();
     }
 
     /**
@@ -149,7 +160,7 @@ final class OwnerSide {
         Connection connection = new Connection(wire, fd);
         try {
             PeerCredentials peer = UnixSocket.credentials(fd);
-            if (closed || !users.contains(peer.uid()) || sessions.size() >= limits.sessions()) {
+            if (closed || !users.contains(peer.uid()) || !hasRoom()) {
                 LOG.log(
                         System.Logger.Level.DEBUG,
                         "connection refused: pid={0} uid={1} sessions={2}",
@@ -160,12 +171,7 @@ final class OwnerSide {
                 return;
             }
             ReaderProcess process = new ReaderProcess(wire, UnixSocket.process(fd), peer.pid());
-            ReaderSession session =
-                    new ReaderSession(
-                            this,
-                            connection,
-                            process,
-                            System.nanoTime() + limits.hello().toNanos());
+            ReaderSession session = new ReaderSession(this, connection, process);
             sessions.add(session);
             loop.watch(session);
         } catch (LibcException e) { // it has ended, or there is no descriptor left
@@ -173,6 +179,17 @@ final class OwnerSide {
             connection.close();
         }
         limitHalfMade();
+    }
+
+    /** Makes room, if it must: who stands by has nothing to lose. */
+    private boolean hasRoom() {
+        if (sessions.size() >= limits.sessions()) {
+            sessions.stream()
+                    .filter(each -> each.state() == ReaderSession.State.STANDING_BY)
+                    .findFirst()
+                    .ifPresent(ReaderSession::close);
+        }
+        return sessions.size() < limits.sessions();
     }
 
     private void limitHalfMade() {
@@ -189,6 +206,11 @@ final class OwnerSide {
     }
 
     // What sessions ask, who are guarded by this object.
+
+    /** Until when whoever has to say something now must have said it. */
+    long answerDeadlineNanos() {
+        return System.nanoTime() + limits.hello().toNanos();
+    }
 
     /** Why nothing is given; null if all that is asked for is. */
     @Nullable String refusal(Frame.Hello hello) {
@@ -260,6 +282,11 @@ final class OwnerSide {
         sessions.remove(session);
         loop.forget(session);
         loop.wake();
+    }
+
+    /** A session that was given up still waits for the end of its process. */
+    void watchAgain(ReaderSession session) {
+        loop.watch(session);
     }
 
     /** What a session waits for has changed. */

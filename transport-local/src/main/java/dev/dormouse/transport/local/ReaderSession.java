@@ -19,6 +19,8 @@ final class ReaderSession implements Watched {
         REFUSED,
         /** It was given memory, and has it. */
         HOLDING,
+        /** It has given all memory back, and has nothing until it asks again. */
+        STANDING_BY,
         /** Its connection has ended, and it did not say before that it has unmapped the memory. */
         ORPHANED,
         /** It has nothing, and is gone. */
@@ -31,19 +33,18 @@ final class ReaderSession implements Watched {
     private final OwnerSide owner;
     private final Connection connection;
     private final ReaderProcess process;
-    private final long deadlineNanos;
+    private long deadlineNanos;
     private volatile State state = State.HALF_MADE;
     private String agentName = "unknown";
     private List<LocalRegistration> held = List.of();
     private Inbox.@Nullable Slot slot;
     private boolean revoked;
 
-    ReaderSession(
-            OwnerSide owner, Connection connection, ReaderProcess process, long deadlineNanos) {
+    ReaderSession(OwnerSide owner, Connection connection, ReaderProcess process) {
         this.owner = owner;
         this.connection = connection;
         this.process = process;
-        this.deadlineNanos = deadlineNanos;
+        deadlineNanos = owner.answerDeadlineNanos();
     }
 
     State state() {
@@ -61,11 +62,24 @@ final class ReaderSession implements Watched {
         }
     }
 
+    /** Tells it that there is memory, if it stands by. It holds nothing before it asks for it. */
+    void offer(List<Token> registrations) {
+        if (state != State.STANDING_BY) {
+            return;
+        }
+        switch (connection.send(List.of(new Frame.Offer(registrations).encode()))) {
+            case YES -> {
+                if (connection.isWaiting()) {
+                    owner.wake();
+                }
+            }
+            case FULL, CLOSED -> end(); // it loads over another one
+        }
+    }
+
     /** Serves what it has sent so far, and finds out whether it is gone. */
     void drain() {
-        for (int i = 0;
-                i < MAX_FRAMES && (state == State.HALF_MADE || state == State.HOLDING);
-                i++) {
+        for (int i = 0; i < MAX_FRAMES && isServed(); i++) {
             switch (connection.receive()) {
                 case SocketMessage.Received.Nothing() -> {
                     return;
@@ -80,6 +94,13 @@ final class ReaderSession implements Watched {
         }
     }
 
+    private boolean isServed() {
+        return switch (state) {
+            case HALF_MADE, HOLDING, STANDING_BY -> true;
+            case REFUSED, ORPHANED, ENDED -> false;
+        };
+    }
+
     private void take(byte[] bytes, boolean damaged) {
         try {
             if (damaged) {
@@ -87,9 +108,9 @@ final class ReaderSession implements Watched {
             }
             Inbox.Slot inbox = slot;
             switch (Frame.decode(bytes)) {
-                case Frame.Hello hello when state == State.HALF_MADE -> answer(hello);
+                case Frame.Hello hello when state != State.HOLDING -> answer(hello);
                 case Frame.Message part when inbox != null -> inbox.add(part);
-                case Frame.Released() when state == State.HOLDING -> end();
+                case Frame.Released() when state == State.HOLDING -> standBy();
                 case Frame frame ->
                         throw new TransportException(
                                 "frame refused: "
@@ -106,6 +127,7 @@ final class ReaderSession implements Watched {
         agentName = hello.agentName();
         String refusal = owner.refusal(hello);
         if (refusal != null) {
+            deadlineNanos = owner.answerDeadlineNanos();
             state = State.REFUSED;
             connection.sendLast(new Frame.Refusal(refusal).encode());
             owner.wake();
@@ -131,6 +153,13 @@ final class ReaderSession implements Watched {
                 return;
             }
         }
+    }
+
+    private void standBy() {
+        state = State.STANDING_BY;
+        held = List.of();
+        slot = null;
+        revoked = false;
     }
 
     /** The connection is of no use any more; what it was given may still be mapped. */
@@ -206,7 +235,13 @@ final class ReaderSession implements Watched {
     @Override
     public void abandon() {
         synchronized (owner) {
+            if (state == State.ORPHANED) {
+                return; // nobody will say when its process ends, so it counts as holding on
+            }
             disconnected();
+            if (state == State.ORPHANED) {
+                owner.watchAgain(this);
+            }
         }
     }
 

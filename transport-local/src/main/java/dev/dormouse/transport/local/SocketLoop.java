@@ -1,6 +1,5 @@
 package dev.dormouse.transport.local;
 
-import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.PollSet;
 import dev.dormouse.foreign.WakeDescriptor;
 import java.util.ArrayList;
@@ -34,9 +33,14 @@ final class SocketLoop implements AutoCloseable {
         wake.wake();
     }
 
-    /** Does not wait for it any more. */
+    /**
+     * Does not wait for it any more. As long as a thread waits for a socket, the other side does
+     * not see that it was closed.
+     */
     void forget(Watched one) {
-        watched.remove(one);
+        if (watched.remove(one)) {
+            wake.wake();
+        }
     }
 
     /** Looks anew at what to wait for. */
@@ -61,7 +65,7 @@ final class SocketLoop implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         wake.close();
-        watched.forEach(Watched::abandon);
+        watched.forEach(SocketLoop::abandon);
         watched.clear();
     }
 
@@ -69,30 +73,30 @@ final class SocketLoop implements AutoCloseable {
         try (PollSet polls = new PollSet()) {
             List<Watched> round = new ArrayList<>();
             while (!stopping) {
-                polls.clear();
-                round.clear();
-                polls.add(wake.descriptor(), PollSet.POLLIN);
-                for (Watched each : watched) {
-                    round.add(each);
-                    polls.add(each.descriptor(), each.interest());
-                }
-                await(polls, timeoutMillis(round));
-                if (polls.ready(0) != 0) {
-                    wake.reset();
-                }
-                for (int i = 0; i < round.size(); i++) {
-                    serve(round.get(i), polls.ready(i + 1));
+                try {
+                    serve(polls, round);
+                } catch (RuntimeException | Error e) { // whatever it was, peers must find an answer
+                    LOG.log(System.Logger.Level.ERROR, "waiting for sockets failed", e);
+                    LockSupport.parkNanos(PAUSE_NANOS); // rather than try again at once, and again
                 }
             }
         }
     }
 
-    private static void await(PollSet polls, int timeoutMillis) {
-        try {
-            polls.await(timeoutMillis);
-        } catch (LibcException e) {
-            LOG.log(System.Logger.Level.ERROR, "waiting for sockets failed", e);
-            LockSupport.parkNanos(PAUSE_NANOS); // rather than try again at once, and again
+    private void serve(PollSet polls, List<Watched> round) {
+        polls.clear();
+        round.clear();
+        polls.add(wake.descriptor(), PollSet.POLLIN);
+        for (Watched each : watched) {
+            round.add(each);
+            polls.add(each.descriptor(), each.interest());
+        }
+        polls.await(timeoutMillis(round));
+        if (polls.ready(0) != 0) {
+            wake.reset();
+        }
+        for (int i = 0; i < round.size(); i++) {
+            serve(round.get(i), polls.ready(i + 1));
         }
     }
 
@@ -104,10 +108,18 @@ final class SocketLoop implements AutoCloseable {
             if (each.hasDeadline() && each.deadlineNanos() - System.nanoTime() <= 0) {
                 each.expired();
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // whatever it was, the others must be served
             LOG.log(System.Logger.Level.ERROR, "a connection is given up", e);
             watched.remove(each);
+            abandon(each);
+        }
+    }
+
+    private static void abandon(Watched each) {
+        try {
             each.abandon();
+        } catch (RuntimeException | Error e) {
+            LOG.log(System.Logger.Level.ERROR, "a connection could not be given up", e);
         }
     }
 

@@ -24,6 +24,6 @@ interface Watched {
     /** The deadline has passed. */
     default void expired() {}
 
-    /** Gives it up: one of the calls threw. */
+    /** Gives it up: one of the calls threw, and it is not watched any more. */
     void abandon();
 }

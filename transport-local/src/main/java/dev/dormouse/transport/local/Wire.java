@@ -5,12 +5,15 @@ import dev.dormouse.foreign.SocketMessage;
 
 /**
  * The memory through which one agent's threads send and receive, one after the other; no call
- * waits. What is received carries no descriptors: the kernel closes those that a peer sends along.
+ * waits. What is received carries descriptors only where they are expected: else the kernel closes
+ * those that a peer sends along.
  */
 final class Wire implements AutoCloseable {
     private final SocketMessage outgoing =
             new SocketMessage(Frame.MAX_BYTES, Frame.MAX_PART_DESCRIPTORS);
     private final SocketMessage incoming = new SocketMessage(Frame.MAX_BYTES, 0);
+    private final SocketMessage granted =
+            new SocketMessage(Frame.MAX_BYTES, Frame.MAX_PART_DESCRIPTORS);
     private final PollSet state = new PollSet();
 
     /** As {@link SocketMessage#send}. */
@@ -21,6 +24,11 @@ final class Wire implements AutoCloseable {
     /** As {@link SocketMessage#receive}. */
     synchronized SocketMessage.Received receive(int fd) {
         return incoming.receive(fd);
+    }
+
+    /** As {@link SocketMessage#receive}, with descriptors, which are the caller's. */
+    synchronized SocketMessage.Received receiveGranted(int fd) {
+        return granted.receive(fd);
     }
 
     /** What is true of a descriptor now, of {@code events} and of those that need not be asked. */
@@ -36,6 +44,7 @@ final class Wire implements AutoCloseable {
     public synchronized void close() {
         outgoing.close();
         incoming.close();
+        granted.close();
         state.close();
     }
 }

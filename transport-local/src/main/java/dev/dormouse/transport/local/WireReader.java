@@ -6,6 +6,8 @@ import dev.dormouse.transport.TransportException;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
+import java.util.ArrayList;
+import java.util.List;
 
 /**
  * Reads what a peer wrote, which may be anything. Each method throws {@link TransportException}.
@@ -54,6 +56,14 @@ final class WireReader {
 
     Token token() {
         return new Token(number(), number());
+    }
+
+    List<Token> tokens(int limit) {
+        List<Token> tokens = new ArrayList<>();
+        for (int left = count(limit); left > 0; left--) {
+            tokens.add(token());
+        }
+        return tokens;
     }
 
     /** A text that can stand in a line of a log. */

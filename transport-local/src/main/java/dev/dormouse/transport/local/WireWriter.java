@@ -4,6 +4,7 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
+import java.util.List;
 
 /** Writes what a {@link WireReader} reads; numbers have their high byte first. */
 final class WireWriter {
@@ -27,6 +28,12 @@ final class WireWriter {
 
     WireWriter token(Token token) {
         return number(token.high()).number(token.low());
+    }
+
+    WireWriter tokens(List<Token> tokens) {
+        count(tokens.size());
+        tokens.forEach(this::token);
+        return this;
     }
 
     WireWriter text(String text) {

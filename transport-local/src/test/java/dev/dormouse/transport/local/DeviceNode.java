@@ -95,6 +95,11 @@ final class DeviceNode implements ContractNode {
                         .toList());
     }
 
+    /** How much of the device this node holds, mappings of peers' memory among it. */
+    int liveObjects() {
+        return context.liveObjects();
+    }
+
     DeviceMemory memory() {
         return memory;
     }

@@ -34,6 +34,7 @@ class FrameTest {
                             List.of(new SharedSegment(4096, 1L << 40, 1, 7))),
                     new Frame.Refusal("no"),
                     new Frame.Revoke(),
+                    new Frame.Offer(List.of(new Token(1, 2), new Token(3, 4))),
                     new Frame.Released());
 
     private static final LocalMetadata METADATA =

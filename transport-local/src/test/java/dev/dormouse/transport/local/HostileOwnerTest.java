@@ -7,121 +7,23 @@ import dev.dormouse.foreign.Libc;
 import dev.dormouse.foreign.MemoryFile;
 import dev.dormouse.foreign.UnixSocket;
 import dev.dormouse.testkit.Await;
-import dev.dormouse.transport.BlockRow;
-import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.OptionalInt;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
-import java.util.function.Consumer;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What an owner may answer to a reader. */
-class HostileOwnerTest {
-    private static final long BYTES = 1 << 20;
-    private static final long ADDRESS = 0x7000_0000_0000L;
-    private static final int FIXED = MemoryFile.F_SEAL_SHRINK | MemoryFile.F_SEAL_GROW;
-    private static final Limits LIMITS =
-            new Limits(Duration.ofSeconds(20), Duration.ofSeconds(20), 16, 64);
+class HostileOwnerTest extends OwnerFixture {
     private static final Limits IMPATIENT =
-            new Limits(Duration.ofSeconds(20), Duration.ofMillis(200), 16, 64);
-
-    private final Token incarnation = Token.random();
-    private final String socketName = "dormouse-test-" + Token.random();
-    private final LocalMetadata metadata =
-            new LocalMetadata(
-                    HostIdentity.ofThisProcess(),
-                    incarnation,
-                    socketName,
-                    "hostile",
-                    List.of(Token.random()));
-    private final int listener = UnixSocket.listen(socketName, 8);
-    private CountDownLatch last = new CountDownLatch(0);
-    private MemfdNode reader;
-    private ProcessCounts before;
-
-    @BeforeEach
-    void open() {
-        reader = new MemfdNode(SegmentAccess.READ, LIMITS);
-        before = ProcessCounts.now();
-    }
-
-    @AfterEach
-    void close() {
-        reader.close();
-        Libc.close(listener);
-    }
-
-    /** Loads from an owner that answers as told, and goes on as told. */
-    private RemotePeer load(Consumer<RawPeer> answer) {
-        serve(answer);
-        return reader.transport().load(TransportMetadata.ofSameHost(metadata.encode()));
-    }
-
-    private void serve(Consumer<RawPeer> answer) {
-        CountDownLatch answered = new CountDownLatch(1);
-        last = answered;
-        Thread.ofPlatform()
-                .name("dormouse-test-owner")
-                .start(
-                        () -> {
-                            OptionalInt[] socket = {OptionalInt.empty()};
-                            Await.until(
-                                    "the reader",
-                                    () -> {
-                                        socket[0] = UnixSocket.accept(listener);
-                                        return socket[0].isPresent();
-                                    });
-                            try (RawPeer raw = new RawPeer(socket[0].orElseThrow())) {
-                                raw.receive();
-                                answer.accept(raw);
-                            } finally {
-                                answered.countDown();
-                            }
-                        });
-    }
-
-    private void assertRefused(String why, Consumer<RawPeer> answer) {
-        assertThatExceptionOfType(TransportException.class)
-                .isThrownBy(() -> load(answer))
-                .withMessageContaining(why);
-        Await.until("the owner's end", () -> last.getCount() == 0);
-        Await.until("nothing is left", () -> ProcessCounts.now().equals(before));
-    }
-
-    private Frame.Grant grant(int files, long offset, long length) {
-        return new Frame.Grant(
-                incarnation,
-                "hostile",
-                true,
-                new SharedMemory.HostFiles(files),
-                List.of(new SharedSegment(ADDRESS, length, 0, offset)));
-    }
-
-    /** A file that is closed once its receiver has it. */
-    private static void with(int file, Consumer<Integer> use) {
-        try {
-            use.accept(file);
-        } finally {
-            Libc.close(file);
-        }
-    }
-
-    private static int file(int seals) {
-        int file = Libc.createMemoryFile("hostile", Libc.MFD_ALLOW_SEALING);
-        Libc.allocate(file, 0, 0, BYTES);
-        MemoryFile.seal(file, seals);
-        return file;
-    }
+            new Limits(
+                    Duration.ofSeconds(20), Duration.ofMillis(200), 16, 64, Duration.ofMinutes(1));
 
     @Test
     void filesThatCouldLoseTheirPagesAreNotMapped() {
@@ -263,14 +165,24 @@ class HostileOwnerTest {
     }
 
     @Test
-    void anOwnerThatSaysNothingIsNotWaitedForWithoutEnd() {
-        serve(RawPeer::awaitEnd);
-        PeerConnector impatient =
-                new PeerConnector("reader", Set.of(UnixSocket.user()), IMPATIENT, null);
-        assertThatExceptionOfType(TransportException.class)
-                .isThrownBy(() -> impatient.connect(metadata))
-                .withMessageContaining("no answer came within 200 ms");
+    void anOwnerThatSaysNothingIsNotWaitedForWithoutEndAndBeforeALoadIfThatIsPrepared() {
+        List<Frame> said = new ArrayList<>();
+        serve(
+                raw -> {
+                    said.add(Frame.decode(raw.receive().bytes()));
+                    raw.awaitEnd();
+                });
+        TransportMetadata told = TransportMetadata.ofSameHost(metadata.encode());
+        try (MemfdNode impatient = new MemfdNode(SegmentAccess.READ, IMPATIENT)) {
+            impatient.transport().prepareLoad(told);
+            assertThat(said).as("it still waits").isEmpty();
+            assertThatExceptionOfType(TransportException.class)
+                    .isThrownBy(() -> impatient.transport().load(told))
+                    .withMessageContaining("no answer came within 200 ms");
+            assertThat(UnixSocket.accept(listener)).as("a second connection").isEmpty();
+        }
         Await.until("the owner's end", () -> last.getCount() == 0);
+        assertThat(said).containsExactly(new Frame.Released());
     }
 
     @Test
@@ -286,47 +198,6 @@ class HostileOwnerTest {
                                     said[0] = Frame.decode(raw.receive().bytes());
                                 }));
         assertThat(said[0]).isEqualTo(new Frame.Released());
-    }
-
-    @Test
-    void whatDoesNotBelongThereEndsThePeerAndItsMapping() {
-        for (byte[] surprise :
-                List.of(
-                        new byte[] {77},
-                        new Frame.Released().encode(),
-                        new Frame.Message(true, new byte[9]).encode(),
-                        new byte[Frame.MAX_BYTES])) {
-            Frame[] said = new Frame[1];
-            RemotePeer peer =
-                    load(
-                            raw ->
-                                    with(
-                                            file(FIXED),
-                                            file -> {
-                                                raw.send(grant(1, 0, BYTES), file);
-                                                raw.send(surprise);
-                                                said[0] = Frame.decode(raw.receive().bytes());
-                                            }));
-            Await.until("its end", () -> !peer.isConnected());
-            Await.until("the owner's end", () -> last.getCount() == 0);
-            assertThat(said[0]).isEqualTo(new Frame.Released());
-            assertThatExceptionOfType(TransportException.class)
-                    .isThrownBy(
-                            () ->
-                                    reader.transport()
-                                            .prepareRemote(
-                                                    peer,
-                                                    List.of(
-                                                            new BlockRow(
-                                                                    ADDRESS,
-                                                                    4096,
-                                                                    4096,
-                                                                    1,
-                                                                    MemoryKind.DRAM,
-                                                                    0))));
-            peer.close();
-            Await.until("nothing is left", () -> ProcessCounts.now().equals(before));
-        }
     }
 
     @Test

@@ -28,9 +28,11 @@ import org.junit.jupiter.api.Test;
 class HostileReaderTest {
     private static final long BYTES = 1 << 20;
     private static final Limits LIMITS =
-            new Limits(Duration.ofSeconds(60), Duration.ofSeconds(20), 16, 64);
+            new Limits(
+                    Duration.ofSeconds(60), Duration.ofSeconds(20), 16, 64, Duration.ofMinutes(1));
     private static final Limits IMPATIENT =
-            new Limits(Duration.ofMillis(100), Duration.ofSeconds(20), 16, 64);
+            new Limits(
+                    Duration.ofMillis(100), Duration.ofSeconds(20), 16, 64, Duration.ofMinutes(1));
     private static final String THIS_PROCESS = "process " + ProcessHandle.current().pid();
 
     private MemfdNode owner;
@@ -164,9 +166,11 @@ class HostileReaderTest {
         assertThatExceptionOfType(TransportException.class)
                 .isThrownBy(this::assertServes)
                 .withMessageContaining("too many peers");
-        holders.getFirst().send(new Frame.Released());
-        holders.getFirst().awaitEnd();
+        holders.getFirst().send(new Frame.Released()); // it stands by, and has to make room
+        assertThat(registration.revoke()).hasSize(LIMITS.sessions() - 1);
+        registration.readmit();
         assertServes();
+        holders.getFirst().awaitEnd();
         assertThat(registration.revoke()).hasSize(LIMITS.sessions() - 1);
         holders.forEach(RawPeer::close);
     }
@@ -207,7 +211,57 @@ class HostileReaderTest {
             assertThat(registration.revoke()).hasSize(1);
             raw.send(new Frame.Released());
             assertThat(registration.revoke()).isEmpty();
+            registration.close();
         }
+    }
+
+    @Test
+    void whoStandsByIsToldOfNewMemoryAndHoldsItOnceItHasAskedForIt() {
+        try (RawPeer raw = connect()) {
+            raw.send(hello());
+            raw.receive();
+            raw.send(new Frame.Released());
+            assertThat(registration.revoke()).isEmpty();
+            registration.close();
+            registration = owner.transport().register(registration.ranges());
+            metadata = LocalMetadata.decode(owner.transport().metadata().sameHost());
+            SocketMessage.Received.Message offer = raw.receive();
+            assertThat(Frame.decode(offer.bytes()))
+                    .isEqualTo(new Frame.Offer(metadata.registrations()));
+            assertThat(offer.descriptors()).isEmpty();
+            assertThat(registration.revoke()).as("it has nothing yet").isEmpty();
+            registration.readmit();
+            assertThat(Frame.decode(raw.receive().bytes())).isInstanceOf(Frame.Offer.class);
+            raw.send(hello());
+            assertThat(Frame.decode(raw.receive().bytes())).isInstanceOf(Frame.Grant.class);
+            assertThat(registration.revoke()).singleElement().asString().contains("agent raw");
+            assertThat(Frame.decode(raw.receive().bytes())).isEqualTo(new Frame.Revoke());
+        }
+        Await.until("nothing more", () -> registration.revoke().size() == 1);
+        assertThat(registration.revoke()).singleElement().asString().contains(THIS_PROCESS);
+    }
+
+    @Test
+    void whoStandsByMaySendNothingButAQuestion() {
+        for (Frame frame : List.of(new Frame.Message(true, new byte[1]), new Frame.Released())) {
+            try (RawPeer raw = connect()) {
+                raw.send(hello());
+                raw.receive();
+                raw.send(new Frame.Released());
+                raw.send(frame);
+                raw.awaitEnd();
+            }
+        }
+        try (RawPeer raw = connect()) {
+            raw.send(hello());
+            raw.receive();
+            raw.send(new Frame.Released());
+            assertThat(registration.revoke()).isEmpty();
+            raw.send(hello());
+            assertThat(Frame.decode(raw.receive().bytes())).isInstanceOf(Frame.Refusal.class);
+            raw.awaitEnd();
+        }
+        assertThat(owner.transport().messages()).isEmpty();
         registration.close();
     }
 
@@ -261,7 +315,7 @@ class HostileReaderTest {
                 raw.send(new Frame.Message(true, part));
             }
             raw.send(new Frame.Released());
-            raw.awaitEnd();
+            Await.until("its word", () -> registration.revoke().isEmpty());
             assertThat(owner.transport().messages())
                     .hasSize((int) (Inbox.MAX_WAITING_BYTES / part.length) - 1);
             assertThat(owner.transport().rejectedMessages()).isPositive();
@@ -277,19 +331,17 @@ class HostileReaderTest {
             OwnerSide strict = new OwnerSide("strict", nobody, LIMITS, wire, loop);
             Set<Integer> everybody = Set.of(UnixSocket.user());
             assertThatExceptionOfType(TransportException.class)
-                    .isThrownBy(
-                            () ->
-                                    new PeerConnector("reader", everybody, LIMITS, null)
-                                            .connect(strict.metadata(host)))
+                    .isThrownBy(() -> readerSide(everybody, wire, loop).load(strict.metadata(host)))
                     .withMessageContaining("does not allow this process's user");
             assertThatExceptionOfType(TransportException.class)
-                    .isThrownBy(
-                            () ->
-                                    new PeerConnector("reader", nobody, LIMITS, null)
-                                            .connect(metadata))
+                    .isThrownBy(() -> readerSide(nobody, wire, loop).load(metadata))
                     .withMessageContaining("belongs to user");
             strict.close();
         }
         assertThat(registration.revoke()).isEmpty();
+    }
+
+    private static ReaderSide readerSide(Set<Integer> users, Wire wire, SocketLoop loop) {
+        return new ReaderSide("reader", users, LIMITS, null, wire, loop, _ -> {});
     }
 }

@@ -8,11 +8,13 @@ import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
+import dev.dormouse.transport.MemoryWithdrawnException;
 import dev.dormouse.transport.Registration;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
 import dev.dormouse.transport.TransportException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -238,8 +240,125 @@ class RevocationTest {
         }
     }
 
+    /**
+     * The owner's memory as the reader had it is revoked and registered anew, with other content.
+     */
+    private void wake(int content) {
+        awaitNobody();
+        memory.close();
+        owner.write(ownerBase, filled(content));
+        memory = register(owner, ownerBase);
+    }
+
+    private static void awaitMappings(long count) {
+        Await.until(count + " mappings", () -> ProcessCounts.now().mappings() == count);
+    }
+
+    @Test
+    void whatIsRegisteredAnewIsMappedByWhomItWasLoadedBeforeItIsLoaded() {
+        long unmapped = ProcessCounts.now().mappings();
+        RemotePeer peer = load();
+        for (int wake = 1; wake <= 5; wake++) {
+            if (wake % 2 == 0) {
+                peer.close(); // before it is revoked; else behind
+            }
+            wake(wake);
+            awaitMappings(unmapped + 1);
+            assertThat(peer.isConnected()).isFalse();
+            peer.close();
+            peer = load();
+            awaitMappings(unmapped + 1);
+            assertThat(moved(peer)).isInstanceOf(TransferState.Done.class);
+            assertThat(reader.read(readerBase, BYTES)).isEqualTo(filled(wake));
+        }
+    }
+
+    @Test
+    void whatIsMappedAndNotLoadedIsTakenBack() {
+        long unmapped = ProcessCounts.now().mappings();
+        load().close();
+        wake(1);
+        awaitMappings(unmapped + 1);
+        var told = owner.transport().metadata();
+        wake(2);
+        assertThat(ProcessCounts.now().mappings()).isEqualTo(unmapped);
+        assertThatExceptionOfType(MemoryWithdrawnException.class)
+                .isThrownBy(() -> reader.transport().load(told));
+        assertThat(moved(load())).isInstanceOf(TransferState.Done.class);
+        assertThat(reader.read(readerBase, BYTES)).isEqualTo(filled(2));
+    }
+
+    @Test
+    void whatIsMappedAndNotLoadedForLongIsGivenBack() {
+        Limits hasty =
+                new Limits(
+                        Duration.ofSeconds(20),
+                        Duration.ofSeconds(20),
+                        16,
+                        64,
+                        Duration.ofMillis(50));
+        ProcessCounts before = ProcessCounts.now();
+        try (MemfdNode another = new MemfdNode(SegmentAccess.READ, hasty)) {
+            long unmapped = ProcessCounts.now().mappings();
+            another.transport().prepareLoad(owner.transport().metadata());
+            awaitMappings(unmapped);
+            Await.until("nobody is left who has to be asked", this::isClosedNow);
+        }
+        memory = register(owner, ownerBase);
+        Await.until("as before", () -> ProcessCounts.now().equals(before));
+    }
+
+    private boolean isClosedNow() {
+        try {
+            memory.close();
+            return true;
+        } catch (TransportException e) {
+            return false;
+        }
+    }
+
+    @Test
+    void aLoadFromOtherMetadataThanWhatIsMappedMapsThat() {
+        long unmapped = ProcessCounts.now().mappings();
+        var before = owner.transport().metadata();
+        load().close();
+        wake(1);
+        awaitMappings(unmapped + 1);
+        assertThatExceptionOfType(MemoryWithdrawnException.class)
+                .isThrownBy(() -> reader.transport().load(before))
+                .withMessageContaining("registered anew");
+        reader.transport().prepareLoad(owner.transport().metadata());
+        long second = owner.allocate(BYTES);
+        owner.write(second, filled(7));
+        var _ = register(owner, second);
+        RemotePeer peer = load();
+        BlockList local = local();
+        BlockList remote = reader.transport().prepareRemote(peer, all(second));
+        Transfer transfer = reader.transport().read(local, FIRST, remote, FIRST, new byte[0]);
+        Await.until("its end", () -> !(transfer.poll() instanceof TransferState.InProgress));
+        assertThat(transfer.release()).isTrue();
+        assertThat(reader.read(readerBase, BYTES)).isEqualTo(filled(7));
+    }
+
+    @Test
+    void whatEndsWithoutALoadLeavesNothing() {
+        ProcessCounts before = ProcessCounts.now();
+        try (MemfdNode another = new MemfdNode()) {
+            another.transport().prepareLoad(owner.transport().metadata());
+            another.transport().prepareLoad(owner.transport().metadata());
+        }
+        awaitNobody();
+        try (MemfdNode another = new MemfdNode()) {
+            another.transport().prepareLoad(owner.transport().metadata()); // is refused
+            another.transport().close();
+            another.transport().prepareLoad(owner.transport().metadata());
+        }
+        Await.until("as before", () -> ProcessCounts.now().equals(before));
+    }
+
     @Test
     void cyclesLeaveNothingBehind() {
+        load().close(); // the connection stays, and stands by
         memory.close();
         ProcessCounts before = ProcessCounts.now();
         for (int cycle = 0; cycle < 300; cycle++) {

@@ -81,10 +81,80 @@ class TwoProcessTest {
             assertThat(reader.ask("read " + cycle)).isEqualTo("FAILED");
             assertThat(owner.ask("wake")).isEqualTo("awake");
             assertThat(owner.ask("fill " + (cycle + 100))).isEqualTo("filled");
+            awaitMappedAhead();
             assertThat(reader.ask("read " + cycle)).isEqualTo("FAILED");
             assertThat(reader.ask("load " + before)).contains("registered anew, or sleeps");
         }
         assertThat(owner.ask("messages")).isEqualTo("3");
+    }
+
+    /** Without a load: the reader heard of the memory over the connection that it has. */
+    private void awaitMappedAhead() {
+        Await.until("it is mapped", () -> reader.ask("mappings").equals("1"));
+    }
+
+    private void sleepAndWakeOwner() {
+        sleepOwner();
+        assertThat(owner.ask("wake")).isEqualTo("awake");
+        awaitMappedAhead();
+    }
+
+    @Test
+    void aReaderThatIsStoppedWhileItStandsByHoldsNothing() {
+        loadAndRead(1);
+        sleepOwner();
+        reader.freeze();
+        for (int wake = 0; wake < 3; wake++) {
+            assertThat(owner.ask("wake")).isEqualTo("awake");
+            assertThat(owner.ask("revoke")).isEqualTo(NOBODY);
+            sleepOwner();
+        }
+        assertThat(owner.ask("wake")).isEqualTo("awake");
+        reader.thaw();
+        loadAndRead(2);
+    }
+
+    @Test
+    void aReaderThatHasMappedAheadHoldsTheMemory() {
+        loadAndRead(1);
+        sleepAndWakeOwner();
+        reader.freeze();
+        assertThat(owner.ask("revoke")).contains("process " + reader.pid());
+        assertThat(owner.ask("close")).contains("still mapped by");
+        reader.thaw();
+        sleepOwner();
+        assertThat(reader.ask("mappings")).isEqualTo("0");
+        assertThat(owner.ask("wake")).isEqualTo("awake");
+        loadAndRead(2);
+    }
+
+    @Test
+    void aReaderThatIsKilledWhenItHasMappedAheadHoldsNothing() {
+        loadAndRead(1);
+        sleepAndWakeOwner();
+        reader.kill();
+        sleepOwner();
+    }
+
+    @Test
+    void aReaderThatIsKilledWhileItStandsByHoldsNothing() {
+        loadAndRead(1);
+        sleepOwner();
+        reader.kill();
+        assertThat(owner.ask("wake")).isEqualTo("awake");
+        reader = node("reader again");
+        loadAndRead(2);
+        sleepOwner();
+    }
+
+    @Test
+    void whatWasMappedAheadGoesWithItsOwner() {
+        loadAndRead(1);
+        sleepAndWakeOwner();
+        String told = owner.ask("tell");
+        owner.kill();
+        Await.until("unmapped", () -> reader.ask("mappings").equals("0"));
+        assertThat(reader.ask("load " + told)).contains("its process has ended");
     }
 
     @Test

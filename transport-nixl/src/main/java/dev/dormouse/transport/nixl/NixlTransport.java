@@ -20,6 +20,8 @@ import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransportException;
 import dev.dormouse.transport.TransportMetadata;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -30,6 +32,7 @@ import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * A KV transport over one NVIDIA NIXL agent with one backend.
@@ -42,7 +45,13 @@ public final class NixlTransport implements KvTransport {
     /** The transport's name in settings, reports and metrics. */
     static final String NAME = "nixl";
 
-    private static final Duration PROGRESS_DELAY = Duration.ofMillis(1);
+    private static final Logger LOGGER = System.getLogger("dormouse.transport.nixl");
+
+    /**
+     * A compromise: what UCX does not wake the thread for, such as parts of a connection's set-up,
+     * waits so long; and each round takes some ten microseconds, also of an engine that sleeps.
+     */
+    private static final Duration PROGRESS_DELAY = Duration.ofMillis(10);
 
     /** How long the end of reads is waited for before the agent ends. */
     private static final Duration CLOSE_LIMIT = Duration.ofSeconds(2);
@@ -50,9 +59,15 @@ public final class NixlTransport implements KvTransport {
     /** More peers than come back at any one time. */
     private static final int MAX_PARKED = 16;
 
+    /** After so many, the old sections of a peer are worth a new connection. */
+    private static final int MAX_SECTIONS = 4_096;
+
     private final NixlAgent agent;
     private final ParkedPeers parked = new ParkedPeers(MAX_PARKED);
+    private final DeviceIds deviceIds = new DeviceIds();
     private final Set<NixlTransfer> unreleased = new LinkedHashSet<>();
+    private final DevicePieces pieces =
+            new DevicePieces(warning -> LOGGER.log(Level.WARNING, warning));
 
     private NixlTransport(NixlAgent agent) {
         this.agent = agent;
@@ -96,22 +111,57 @@ public final class NixlTransport implements KvTransport {
         return agent.name();
     }
 
+    /**
+     * As declared. Device memory is registered by pieces of physical memory, which blocks may
+     * cross; where it can be unmapped, a warning tells that NIXL is slow with it on one host.
+     */
     @Override
     public Registration register(List<MemoryRange> ranges) {
-        List<dev.dormouse.nixl.MemoryRange> segments = new ArrayList<>(ranges.size());
-        for (MemoryRange range : ranges) {
-            requireSameKind(ranges.getFirst().kind(), range.kind());
-            segments.add(
-                    new dev.dormouse.nixl.MemoryRange(
-                            MemorySegment.ofAddress(range.address())
-                                    .reinterpret(range.lengthBytes()),
-                            range.deviceId()));
-        }
+        MemoryKind kind = ranges.getFirst().kind();
+        ranges.forEach(range -> requireSameKind(kind, range.kind()));
         return translated(
                 () ->
-                        new NixlRegistration(
-                                agent.register(type(ranges.getFirst().kind()), segments),
-                                List.copyOf(ranges)));
+                        switch (kind) {
+                            case DRAM ->
+                                    deviceIds.register(
+                                            addresses(ranges),
+                                            id -> registerAs(onDevice(ranges, id)),
+                                            agent::localMetadata);
+                            case VRAM -> registerAs(ranges);
+                        });
+    }
+
+    private static List<Long> addresses(List<MemoryRange> ranges) {
+        return ranges.stream()
+                .flatMap(range -> Stream.of(range.address(), range.lengthBytes()))
+                .toList();
+    }
+
+    private static List<MemoryRange> onDevice(List<MemoryRange> ranges, int deviceId) {
+        return ranges.stream()
+                .map(
+                        range ->
+                                new MemoryRange(
+                                        range.address(),
+                                        range.lengthBytes(),
+                                        range.kind(),
+                                        deviceId))
+                .toList();
+    }
+
+    private NixlRegistration registerAs(List<MemoryRange> ranges) {
+        List<dev.dormouse.nixl.MemoryRange> segments = new ArrayList<>(ranges.size());
+        for (MemoryRange range : ranges) {
+            for (MemoryRange piece : pieces.of(range)) {
+                segments.add(
+                        new dev.dormouse.nixl.MemoryRange(
+                                MemorySegment.ofAddress(piece.address())
+                                        .reinterpret(piece.lengthBytes()),
+                                piece.deviceId()));
+            }
+        }
+        return new NixlRegistration(
+                agent.register(type(ranges.getFirst().kind()), segments), List.copyOf(ranges));
     }
 
     @Override
@@ -140,34 +190,53 @@ public final class NixlTransport implements KvTransport {
         }
     }
 
-    /** Loads a peer; one of the same name that nobody uses gives way. */
+    /** Loads a peer; one of the same name that nobody uses is refreshed, or gives way. */
     private RemoteAgent loadAnew(byte[] metadata) {
         try {
             return agent.load(metadata);
         } catch (dev.dormouse.nixl.PeerLoadedException e) {
-            if (!parked.drop(e.peer())) {
+            RemoteAgent kept = parked.named(e.peer());
+            if (kept == null) {
                 throw e;
             }
-            return agent.load(metadata);
+            boolean refreshed = kept.sections() < MAX_SECTIONS && refreshed(kept, metadata);
+            if (!refreshed) {
+                kept.close();
+            }
+            parked.remove(kept);
+            return refreshed ? kept : agent.load(metadata);
+        }
+    }
+
+    /** False if the peer cannot take these metadata as it is. */
+    private static boolean refreshed(RemoteAgent kept, byte[] metadata) {
+        try {
+            kept.loadSections(metadata);
+            return true;
+        } catch (NixlException e) {
+            return false;
         }
     }
 
     @Override
     public BlockList prepareLocal(List<BlockRow> rows) {
-        dev.dormouse.nixl.BlockList blocks = blocks(rows);
+        MemoryType type = type(rows);
         try {
-            return translated(() -> new NixlBlockList(agent.prepare(blocks)));
-        } catch (IllegalArgumentException e) {
+            SplitBlocks blocks = SplitBlocks.of(type, rows, agent.registered(type));
+            return translated(() -> new NixlBlockList(agent.prepare(blocks.prepared()), blocks));
+        } catch (IllegalArgumentException | ArithmeticException e) {
             throw new TransportException("prepare local blocks failed: " + e.getMessage(), e);
         }
     }
 
     @Override
     public BlockList prepareRemote(RemotePeer peer, List<BlockRow> rows) {
-        try {
-            dev.dormouse.nixl.BlockList blocks = blocks(rows);
-            return translated(() -> new NixlBlockList(own(peer).prepare(blocks)));
-        } catch (IllegalArgumentException e) { // the rows stand in the peer's bytes
+        RemoteAgent remote = own(peer);
+        try { // the rows stand in the peer's bytes
+            MemoryType type = type(rows);
+            SplitBlocks blocks = SplitBlocks.of(type, rows, remote.registered(type));
+            return translated(() -> new NixlBlockList(remote.prepare(blocks.prepared()), blocks));
+        } catch (IllegalArgumentException | ArithmeticException e) {
             throw new TransportException("prepare remote blocks failed: " + e.getMessage(), e);
         }
     }
@@ -201,21 +270,41 @@ public final class NixlTransport implements KvTransport {
             BlockList remote,
             int[] remoteIndices,
             byte[] notification) {
-        if (!(list(local) instanceof LocalList ours)
-                || !(list(remote) instanceof RemoteList theirs)) {
+        SplitBlocks here = list(local).blocks();
+        SplitBlocks there = list(remote).blocks();
+        if (!(list(local).list() instanceof LocalList ours)
+                || !(list(remote).list() instanceof RemoteList theirs)) {
             throw new IllegalArgumentException(
                     operation + ": needs a local and a remote list, in this order");
         }
+        boolean split = here.splits(localIndices) || there.splits(remoteIndices);
+        if (split && !(ours.isOpen() && theirs.isOpen())) { // which else the lists' use finds
+            throw new IllegalStateException(
+                    operation + " refused: a block list is closed; prepare it again");
+        }
         return translated(
                 () -> {
-                    dev.dormouse.nixl.Transfer transfer =
-                            agent.createTransfer(
-                                    operation,
-                                    ours,
-                                    localIndices,
-                                    theirs,
-                                    remoteIndices,
-                                    notification);
+                    dev.dormouse.nixl.Transfer transfer;
+                    if (split) {
+                        SplitBlocks.Parts parts =
+                                SplitBlocks.parts(here, localIndices, there, remoteIndices);
+                        transfer =
+                                agent.createTransfer(
+                                        operation,
+                                        parts.local(),
+                                        theirs.owner(),
+                                        parts.remote(),
+                                        notification);
+                    } else {
+                        transfer =
+                                agent.createTransfer(
+                                        operation,
+                                        ours,
+                                        localIndices,
+                                        theirs,
+                                        remoteIndices,
+                                        notification);
+                    }
                     transfer.post();
                     return new NixlTransfer(operation, transfer, unreleased);
                 });
@@ -274,20 +363,10 @@ public final class NixlTransport implements KvTransport {
         }
     }
 
-    private static dev.dormouse.nixl.BlockList blocks(List<BlockRow> rows) {
+    private static MemoryType type(List<BlockRow> rows) {
         MemoryKind kind = rows.getFirst().kind();
-        dev.dormouse.nixl.BlockList.Builder builder =
-                dev.dormouse.nixl.BlockList.builder(type(kind));
-        for (BlockRow row : rows) {
-            requireSameKind(kind, row.kind());
-            builder.addStrided(
-                    row.address(),
-                    row.strideBytes(),
-                    row.blockBytes(),
-                    row.count(),
-                    row.deviceId());
-        }
-        return builder.build();
+        rows.forEach(row -> requireSameKind(kind, row.kind()));
+        return type(kind);
     }
 
     private static void requireSameKind(MemoryKind first, MemoryKind other) {
@@ -311,9 +390,9 @@ public final class NixlTransport implements KvTransport {
         throw new IllegalArgumentException("the peer belongs to another transport: " + peer);
     }
 
-    private static dev.dormouse.nixl.PreparedList list(BlockList blocks) {
+    private static NixlBlockList list(BlockList blocks) {
         if (blocks instanceof NixlBlockList own) {
-            return own.list();
+            return own;
         }
         throw new IllegalArgumentException(
                 "the block list belongs to another transport: " + blocks);

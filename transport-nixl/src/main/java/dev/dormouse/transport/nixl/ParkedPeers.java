@@ -13,10 +13,11 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>To drop a peer and load it again costs each side up to two sockets and some KiB for the life
  * of the process: NIXL 1.5.1 closes UCX's endpoint without force, and UCX keeps an endpoint that
- * its peer has connected to until the worker ends ({@code ucp_ep_disconnected}). A peer in host
- * memory whose transports use no keys (cma, tcp) tells the same bytes after each wake; what is
- * loaded from equal bytes is equal. Where registrations have keys, as over RDMA, the bytes differ,
- * and the peer is dropped and loaded anew.
+ * its peer has connected to until the worker ends ({@code ucp_ep_disconnected}); over RDMA it also
+ * costs a queue pair. A peer in host memory whose transports use no keys (cma, tcp) tells the same
+ * bytes after each wake; what is loaded from equal bytes is equal. Where registrations have keys,
+ * as over RDMA, the bytes differ: the peer is refreshed if it tells its keys under a fresh device
+ * id (see {@link DeviceIds}), or else dropped and loaded anew.
  */
 final class ParkedPeers {
     /** By what they were loaded from, oldest first. */
@@ -40,7 +41,9 @@ final class ParkedPeers {
     void park(RemoteAgent agent, byte[] metadata) {
         parked.put(ByteBuffer.wrap(metadata), agent);
         if (parked.size() > limit) {
-            drop(parked.values().iterator().next().name());
+            Iterator<RemoteAgent> each = parked.values().iterator();
+            each.next().close();
+            each.remove();
         }
     }
 
@@ -49,21 +52,21 @@ final class ParkedPeers {
         return parked.remove(ByteBuffer.wrap(metadata));
     }
 
+    /** The peer of that name, whatever it was loaded from, or null; it stays here. */
+    @Nullable RemoteAgent named(String agentName) {
+        return parked.values().stream()
+                .filter(agent -> agent.name().equals(agentName))
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Gives out a peer that is here, or was and is closed. */
+    void remove(RemoteAgent agent) {
+        parked.values().remove(agent);
+    }
+
     /** After NIXL has dropped everything. */
     void forget() {
         parked.clear();
-    }
-
-    /** Drops the peer of that name; false if none is here. */
-    boolean drop(String agentName) {
-        for (Iterator<RemoteAgent> each = parked.values().iterator(); each.hasNext(); ) {
-            RemoteAgent candidate = each.next();
-            if (candidate.name().equals(agentName)) {
-                candidate.close();
-                each.remove();
-                return true;
-            }
-        }
-        return false;
     }
 }

@@ -16,18 +16,23 @@ import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.testkit.ChildJvm;
 import dev.dormouse.testkit.ParentLink;
 import dev.dormouse.transport.KvTransport;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -38,8 +43,12 @@ import org.jspecify.annotations.Nullable;
 final class EngineNode {
     private static final int PROMPT_BLOCKS = 8;
     private static final int PROMPT_TOKENS = PROMPT_BLOCKS * KvBlocks.BLOCK_TOKENS;
-    private static final Duration SLEEP_LIMIT = Duration.ofSeconds(30);
-    private static final long IDLE_NANOS = 100_000;
+    private static final Duration SLEEP_LIMIT = Duration.ofSeconds(30L * ChildJvm.PATIENCE);
+    private static final Duration HANDSHAKE_LIMIT = Duration.ofSeconds(5L * ChildJvm.PATIENCE);
+
+    /** Between rounds; an emulated processor would spend all its time on them. */
+    private static final long IDLE_NANOS = Long.getLong("dormouse.test.idle.nanos", 100_000);
+
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final KvTransferParams FOR_OTHERS = params("{\"do_remote_decode\": true}");
 
@@ -58,7 +67,7 @@ final class EngineNode {
     /** A prompt that is read. */
     private record Reading(ConnectorRequest request, long seed) {}
 
-    private final KvBlocks kv = new KvBlocks();
+    private final KvBlocks kv;
     private final SchedulerConnector scheduler;
     private final WorkerConnector worker;
 
@@ -70,10 +79,16 @@ final class EngineNode {
     private final ParentLink parent;
     private TransferStatistics statistics = TransferStatistics.NONE;
     private int lastReading;
+
+    /** The prompt whose bytes the last wrong read brought, or -1. */
+    private int lastContent = -1;
+
     private @Nullable Runnable atNextRead;
 
-    private EngineNode(ConnectorConfig config, ParentLink parent) {
+    private EngineNode(ConnectorConfig config, boolean overwrites, ParentLink parent) {
         this.parent = parent;
+        kv = new KvBlocks(overwrites);
+        kv.wakeWeights();
         kv.wake();
         KvTransport transport =
                 watched(
@@ -90,11 +105,13 @@ final class EngineNode {
     }
 
     /**
-     * Takes engine id, side-channel port, seconds of a lease and of a read's time limit, and {@code
-     * push} or {@code pull}.
+     * Takes engine id, side-channel port, seconds of a lease and of a read's time limit, {@code
+     * push} or {@code pull}, and what else is wanted: {@code faulty} keeps the registration over a
+     * sleep, {@code keep-content} leaves blocks as they are when they are given back.
      */
     public static void main(String[] args) {
         ParentLink parent = ParentLink.open();
+        Set<String> wanted = Arrays.stream(args).skip(5).collect(Collectors.toSet());
         CompatibilityFactors factors =
                 CompatibilityFactors.of("model", "torch.bfloat16", 2, 16, KvBlocks.LAYERS);
         ConnectorConfig config =
@@ -106,8 +123,10 @@ final class EngineNode {
                         .sideChannelPort(Integer.parseInt(args[1]))
                         .leaseDuration(Duration.ofSeconds(Long.parseLong(args[2])))
                         .readTimeout(Duration.ofSeconds(Long.parseLong(args[3])))
+                        .handshakeTimeout(HANDSHAKE_LIMIT)
+                        .skipReregistration(wanted.contains("faulty"))
                         .build();
-        EngineNode node = new EngineNode(config, parent);
+        EngineNode node = new EngineNode(config, !wanted.contains("keep-content"), parent);
         while (!parent.isEnded()) {
             String line = parent.poll();
             if (line == null) {
@@ -139,16 +158,27 @@ final class EngineNode {
                 yield sleep();
             }
             case "wake" -> {
-                kv.wake();
-                worker.restoreKvCaches();
-                scheduler.publish(List.of(worker.payload()));
+                kv.wakeWeights();
+                wakeKv();
                 yield "awake";
             }
+            case "wake-kv-first" -> {
+                wakeKv();
+                kv.wakeWeights();
+                yield "awake";
+            }
+            case "content" -> Integer.toString(lastContent);
             case "handshakes" -> Long.toString(statistics.handshakes());
             case "free" -> Integer.toString(kv.free());
             case "counts" -> ProcessCounts.ofThisProcess().toString();
             default -> throw new IllegalArgumentException("unknown command " + words[0]);
         };
+    }
+
+    private void wakeKv() {
+        kv.wake();
+        worker.restoreKvCaches();
+        scheduler.publish(List.of(worker.payload()));
     }
 
     private String steps(int count) {
@@ -180,7 +210,15 @@ final class EngineNode {
         if (failed) {
             return Outcome.FAILED;
         }
-        return kv.hold(target, reading.seed) ? Outcome.GOOD : Outcome.WRONG;
+        if (kv.hold(target, reading.seed)) {
+            return Outcome.GOOD;
+        }
+        lastContent =
+                IntStream.range(0, (int) reading.seed)
+                        .filter(seed -> kv.hold(target, seed))
+                        .findFirst()
+                        .orElse(-1);
+        return Outcome.WRONG;
     }
 
     private int[] taken(String requestId) {

@@ -1,6 +1,9 @@
 package dev.dormouse.transport.nixl;
 
 import dev.dormouse.testkit.ChildJvm;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 
 /** Starts an {@link EngineNode} and talks to it. */
 final class EngineProcess implements AutoCloseable {
@@ -17,32 +20,55 @@ final class EngineProcess implements AutoCloseable {
      */
     static EngineProcess start(
             Tls tls, String engineId, int port, int leaseSeconds, int readTimeoutSeconds) {
-        return start(tls, engineId, port, leaseSeconds, readTimeoutSeconds, "pull");
+        return start(
+                tls.name(),
+                tls.environment(),
+                engineId,
+                port,
+                leaseSeconds,
+                readTimeoutSeconds,
+                "pull");
     }
 
     /** Starts one that pushes, or is pushed to. */
     static EngineProcess startPushing(
             Tls tls, String engineId, int port, int leaseSeconds, int readTimeoutSeconds) {
-        return start(tls, engineId, port, leaseSeconds, readTimeoutSeconds, "push");
+        return start(
+                tls.name(),
+                tls.environment(),
+                engineId,
+                port,
+                leaseSeconds,
+                readTimeoutSeconds,
+                "push");
     }
 
-    private static EngineProcess start(
-            Tls tls,
+    /**
+     * Starts one in a given environment.
+     *
+     * @param transport for messages
+     * @param options the connector, {@code pull} or {@code push}, and others of {@link EngineNode}
+     */
+    static EngineProcess start(
+            String transport,
+            Map<String, String> environment,
             String engineId,
             int port,
             int leaseSeconds,
             int readTimeoutSeconds,
-            String connector) {
+            String... options) {
+        List<String> arguments = new ArrayList<>();
+        arguments.add(engineId);
+        arguments.add(Integer.toString(port));
+        arguments.add(Integer.toString(leaseSeconds));
+        arguments.add(Integer.toString(readTimeoutSeconds));
+        arguments.addAll(List.of(options));
         return new EngineProcess(
                 ChildJvm.start(
-                        engineId + "-" + tls,
+                        engineId + "-" + transport,
                         EngineNode.class,
-                        tls.environment(),
-                        engineId,
-                        Integer.toString(port),
-                        Integer.toString(leaseSeconds),
-                        Integer.toString(readTimeoutSeconds),
-                        connector));
+                        environment,
+                        arguments.toArray(String[]::new)));
     }
 
     ChildJvm process() {
@@ -109,8 +135,18 @@ final class EngineProcess implements AutoCloseable {
         child.ask("revoke");
     }
 
+    /** Weights first, then the KV cache. */
     void wake() {
         child.ask("wake");
+    }
+
+    void wakeKvFirst() {
+        child.ask("wake-kv-first");
+    }
+
+    /** The seed of the prompt whose bytes the last wrong read brought, or -1. */
+    int content() {
+        return Integer.parseInt(child.ask("content"));
     }
 
     int handshakes() {

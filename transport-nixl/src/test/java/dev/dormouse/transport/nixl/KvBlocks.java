@@ -18,8 +18,9 @@ import java.util.Set;
 import java.util.stream.IntStream;
 
 /**
- * A KV cache in sleepable memory and its free blocks. What is given back is overwritten at once, so
- * that whoever reads it later reads nonsense.
+ * A KV cache in sleepable memory and its free blocks, beside weights that sleep and wake, too. What
+ * is given back is overwritten at once, so that whoever reads it later reads nonsense, unless old
+ * content is to be recognized.
  */
 final class KvBlocks {
     static final int BLOCK_TOKENS = 16;
@@ -28,16 +29,34 @@ final class KvBlocks {
     private static final int BLOCKS = 512;
     private static final int BLOCK_BYTES = 16 << 10;
     private static final long LAYER_BYTES = (long) BLOCKS * BLOCK_BYTES;
+    private static final long WEIGHT_BYTES = 1 << 20;
     private static final Set<MemoryTag> KV_CACHE = Set.of(MemoryTag.KV_CACHE);
+    private static final Set<MemoryTag> WEIGHTS = Set.of(MemoryTag.WEIGHTS);
 
     private final SleepableMemory memory =
             SleepableMemory.reserve(
-                    MemoryOptions.of(Map.of(MemoryTag.KV_CACHE, LAYERS * LAYER_BYTES)),
+                    MemoryOptions.of(
+                            Map.of(
+                                    MemoryTag.KV_CACHE,
+                                    LAYERS * LAYER_BYTES,
+                                    MemoryTag.WEIGHTS,
+                                    WEIGHT_BYTES)),
                     System::nanoTime);
     private final SleepableRegion region =
             memory.allocate("kv", MemoryTag.KV_CACHE, LAYERS * LAYER_BYTES);
     private final Deque<Integer> free =
             new ArrayDeque<>(IntStream.range(0, BLOCKS).boxed().toList());
+
+    private final boolean overwrites;
+
+    /**
+     * Asleep at first.
+     *
+     * @param overwrites whether blocks that are given back are overwritten
+     */
+    KvBlocks(boolean overwrites) {
+        this.overwrites = overwrites;
+    }
 
     KvCacheRegions regions() {
         List<KvCacheRegions.Region> layers = new ArrayList<>();
@@ -65,7 +84,11 @@ final class KvBlocks {
     }
 
     void sleep() {
-        memory.sleep(KV_CACHE);
+        memory.sleep(Set.of(MemoryTag.KV_CACHE, MemoryTag.WEIGHTS));
+    }
+
+    void wakeWeights() {
+        memory.wake(WEIGHTS);
     }
 
     void wake() {
@@ -97,9 +120,11 @@ final class KvBlocks {
     }
 
     void release(int[] blocks) {
-        forEach(blocks, (segment, _) -> KvContent.poison(segment));
-        for (int block : blocks) {
-            free.addFirst(block); // used again at once
+        if (overwrites) {
+            forEach(blocks, (segment, _) -> KvContent.poison(segment));
+        }
+        for (int i = blocks.length - 1; i >= 0; i--) {
+            free.addFirst(blocks[i]); // used again at once, in the same order
         }
     }
 

@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
  */
 final class KvContent {
     /** What is there before anything was read. */
-    static final long POISON = 0xDEADDEADDEADDEADL;
+    static final long POISON = 0xDEDEDEDEDEDEDEDEL;
 
     private KvContent() {}
 
@@ -32,9 +32,7 @@ final class KvContent {
     }
 
     static void poison(MemorySegment block) {
-        for (long i = 0; i < block.byteSize() / Long.BYTES; i++) {
-            block.setAtIndex(JAVA_LONG, i, POISON);
-        }
+        block.fill((byte) POISON);
     }
 
     static boolean isPoisoned(MemorySegment block) {
