@@ -67,6 +67,11 @@ final class ActiveReads implements ActiveTransfers.Ends<ReadOrder> {
         tellOthers(read);
     }
 
+    @Override
+    public void unreleased(ReadOrder order, Failure failure) {
+        outcomes.note(order, failure);
+    }
+
     /** A read is over: the holder may free its blocks, also on ranks that no transfer told so. */
     private void tellOthers(ActiveTransfer<ReadOrder> read) {
         for (LoadedEngine.SourceRank rank : read.untold()) {

@@ -27,6 +27,7 @@ final class ActiveTransfer<O extends PeerOrder> {
     private final List<Leg> ended = new ArrayList<>();
     private final List<LoadedEngine.SourceRank> told = new ArrayList<>();
     private @Nullable Failure failure;
+    private @Nullable String releaseProblem;
     private boolean late;
     private boolean abandoned;
 
@@ -99,6 +100,16 @@ final class ActiveTransfer<O extends PeerOrder> {
         return abandoned;
     }
 
+    /** Why a transfer could not be released when that was tried first, once; null if it could. */
+    @Nullable String takeReleaseProblem() {
+        String problem = releaseProblem;
+        if (problem != null && !problem.isEmpty()) {
+            releaseProblem = "";
+            return problem;
+        }
+        return null;
+    }
+
     /** The ranks that do not know from a completed transfer that it is over. */
     List<LoadedEngine.SourceRank> untold() {
         return peer.ranks().stream().filter(rank -> !told.contains(rank)).toList();
@@ -113,27 +124,9 @@ final class ActiveTransfer<O extends PeerOrder> {
     boolean progress(StatisticsRecorder statistics, LongSupplier nanoClock) {
         for (Iterator<Leg> legs = running.iterator(); legs.hasNext(); ) {
             Leg leg = legs.next();
-            switch (poll(leg.transfer())) {
-                case TransferState.InProgress _ -> {}
-                case TransferState.Done done -> {
-                    told.add(leg.rank());
-                    legs.remove();
-                    ended.add(leg);
-                    if (isInTime(nanoClock.getAsLong())) {
-                        statistics.transfer(
-                                new TransferStatistics.TransferSample(
-                                        done.duration().toNanos() / 1e9,
-                                        done.postDuration().toNanos() / 1e9,
-                                        done.bytes(),
-                                        done.descriptors()),
-                                leg.rank().peer().route());
-                    }
-                }
-                case TransferState.Failed failed -> {
-                    fail(Failure.Type.TRANSFER_FAILED, failed.reason());
-                    legs.remove();
-                    ended.add(leg);
-                }
+            if (isOver(leg, statistics, nanoClock)) {
+                legs.remove();
+                ended.add(leg);
             }
         }
         ended.removeIf(leg -> release(leg.transfer()));
@@ -144,18 +137,42 @@ final class ActiveTransfer<O extends PeerOrder> {
         return true;
     }
 
-    private static TransferState poll(Transfer transfer) {
+    private boolean isOver(Leg leg, StatisticsRecorder statistics, LongSupplier nanoClock) {
+        TransferState state;
         try {
-            return transfer.poll();
+            state = leg.transfer().poll();
         } catch (TransportException e) {
-            return new TransferState.Failed(String.valueOf(e.getMessage()));
+            fail(Failure.Type.TRANSFER_EXCEPTION, String.valueOf(e.getMessage()));
+            return true;
         }
+        switch (state) {
+            case TransferState.InProgress _ -> {
+                return false;
+            }
+            case TransferState.Done done -> {
+                told.add(leg.rank());
+                if (isInTime(nanoClock.getAsLong())) {
+                    statistics.transfer(
+                            new TransferStatistics.TransferSample(
+                                    done.duration().toNanos() / 1e9,
+                                    done.postDuration().toNanos() / 1e9,
+                                    done.bytes(),
+                                    done.descriptors()),
+                            leg.rank().peer().route());
+                }
+            }
+            case TransferState.Failed failed -> fail(Failure.Type.TRANSFER_FAILED, failed.reason());
+        }
+        return true;
     }
 
-    private static boolean release(Transfer transfer) {
+    private boolean release(Transfer transfer) {
         try {
             return transfer.release();
         } catch (TransportException e) {
+            if (releaseProblem == null) {
+                releaseProblem = String.valueOf(e.getMessage());
+            }
             return false;
         }
     }

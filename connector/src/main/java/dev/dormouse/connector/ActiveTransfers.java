@@ -30,6 +30,9 @@ final class ActiveTransfers<O extends PeerOrder> {
 
         /** It has failed, and nothing touches its blocks any more. */
         void failed(ActiveTransfer<O> transfer, Failure failure, long nowNanos);
+
+        /** It cannot be released, which is tried again. Told once. */
+        void unreleased(O order, Failure failure);
     }
 
     private final Ends<O> ends;
@@ -78,6 +81,12 @@ final class ActiveTransfers<O extends PeerOrder> {
                         "not done within " + Duration.ofNanos(timeoutNanos));
             }
             boolean over = transfer.progress(statistics, nanoClock);
+            @Nullable String releaseProblem = transfer.takeReleaseProblem();
+            if (releaseProblem != null) {
+                ends.unreleased(
+                        transfer.order(),
+                        new Failure(Failure.Type.TRANSFER_RELEASE_FAILED, releaseProblem));
+            }
             @Nullable Failure failure = transfer.failure();
             if (failure != null) {
                 suspects.add(transfer.peer());

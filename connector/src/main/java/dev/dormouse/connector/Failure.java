@@ -17,6 +17,10 @@ record Failure(Type type, String reason) {
         TRANSFER_SETUP_FAILED,
         /** A transfer was begun. */
         TRANSFER_FAILED,
+        /** The transport could not say how far a transfer is. */
+        TRANSFER_EXCEPTION,
+        /** A transfer's resources could not be freed. */
+        TRANSFER_RELEASE_FAILED,
         /** A peer could not be told something. */
         NOTIFICATION_FAILED,
         /** A holder could not ask the engine that waits to be written. */

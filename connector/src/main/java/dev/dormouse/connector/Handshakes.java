@@ -1,5 +1,6 @@
 package dev.dormouse.connector;
 
+import dev.dormouse.transport.KvTransport;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -15,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  * @param config of this engine
  * @param tpRank this rank
  * @param local its KV cache
+ * @param transport is told what it will have to load
  * @param client asks
  * @param threads where it is waited for the answer
  * @param nanoClock the clock of this rank, also read on handshake threads
@@ -23,6 +25,7 @@ record Handshakes(
         ConnectorConfig config,
         int tpRank,
         KvCacheRegions local,
+        KvTransport transport,
         HandshakeClient client,
         HandshakeThreads threads,
         LongSupplier nanoClock) {
@@ -42,6 +45,7 @@ record Handshakes(
      * Starts one. Its time limit begins now, however long it waits for its turn.
      *
      * @param remoteSize the peer's tensor parallel size
+     * @param epoch a registration epoch that a request named, 0 for none
      * @param engineWaiting all orders that wait for the engine
      * @param subscriber this engine, as a holder can reach it; null if it cannot
      * @throws ConnectorException if engines of these sizes do not fit together
@@ -51,13 +55,16 @@ record Handshakes(
             String engineId,
             SideChannelAddress address,
             int remoteSize,
+            long epoch,
             List<WaitingOrder> engineWaiting,
             Subscription.@Nullable Reader subscriber,
             long nowNanos) {
         RankMapping mapping = mapping(remoteSize);
         List<WaitingOrder> covered = covered(engineWaiting, remoteSize);
         long namedEpoch =
-                covered.stream().mapToLong(read -> read.order().remote().epoch()).max().orElse(0);
+                covered.stream()
+                        .mapToLong(read -> read.order().remote().epoch())
+                        .reduce(epoch, Math::max);
         OpenClaims claims = claims(covered);
         long deadlineNanos = nowNanos + config.handshakeTimeout().toNanos();
         return start(
@@ -77,6 +84,8 @@ record Handshakes(
                     FetchedEngine engine =
                             FetchedEngine.decode(
                                     engineId, address, answers, mapping, namedEpoch, config, local);
+                    // here, since an engine's step must not wait for peers
+                    engine.ranks().forEach(rank -> transport.prepareLoad(rank.agentMetadata()));
                     return new Handshake.Answer(engine, answers.holds());
                 });
     }

@@ -10,6 +10,7 @@ import java.util.List;
  * @param host its side channel host
  * @param port its side channel port
  * @param tpSize its tensor parallel size
+ * @param epoch the newest registration epoch that the requests name, 0 if they name none
  * @param lease how long it holds what is not renewed
  * @param remoteRequestIds the producer's request ids to renew
  */
@@ -18,6 +19,7 @@ public record Heartbeat(
         String host,
         int port,
         int tpSize,
+        long epoch,
         Duration lease,
         List<String> remoteRequestIds) {
     /** Copies the list. */

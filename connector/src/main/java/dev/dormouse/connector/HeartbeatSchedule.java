@@ -48,18 +48,16 @@ final class HeartbeatSchedule {
         if (waiting.isEmpty()) {
             return List.of();
         }
-        Map<Producer, List<String>> byProducer = new LinkedHashMap<>();
+        Map<Producer, List<RemoteSource>> byProducer = new LinkedHashMap<>();
         for (RemoteSource source : waiting.values()) {
             Producer producer = producer(source);
             if (!sentNanos.containsKey(producer)) {
-                byProducer
-                        .computeIfAbsent(producer, _ -> new ArrayList<>())
-                        .add(source.requestId());
+                byProducer.computeIfAbsent(producer, _ -> new ArrayList<>()).add(source);
             }
         }
         List<Heartbeat> heartbeats = new ArrayList<>();
         byProducer.forEach(
-                (producer, ids) -> {
+                (producer, sources) -> {
                     sentNanos.put(producer, nowNanos);
                     heartbeats.add(
                             new Heartbeat(
@@ -67,8 +65,9 @@ final class HeartbeatSchedule {
                                     producer.host(),
                                     producer.port(),
                                     producer.tpSize(),
+                                    sources.stream().mapToLong(RemoteSource::epoch).max().orElse(0),
                                     producer.lease(),
-                                    ids));
+                                    sources.stream().map(RemoteSource::requestId).toList()));
                 });
         return heartbeats;
     }

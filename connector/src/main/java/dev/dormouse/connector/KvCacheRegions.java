@@ -48,4 +48,9 @@ public record KvCacheRegions(
                             + "; each must be at least 1");
         }
     }
+
+    /** The same, by the device id under which the memory was registered. */
+    KvCacheRegions onDevice(int registeredDeviceId) {
+        return new KvCacheRegions(regions, backing, blockTokens, layout, kind, registeredDeviceId);
+    }
 }

@@ -68,6 +68,9 @@ final class KvTransferConfigReader {
             requireOneHolder();
         }
         ReadBack readBack = readBack();
+        if (pushTimeout == null && connector.equals(SleepSupport.PUSH)) { // as in vLLM
+            pushTimeout = decoderTtl;
+        }
         return new KvTransferConfig(
                 connector,
                 role,
@@ -126,7 +129,7 @@ final class KvTransferConfigReader {
 
     private @Nullable ReadBack readBack() {
         if (!bidirectional) {
-            if (decoderTtl != null) {
+            if (decoderTtl != null && !connector.equals(SleepSupport.PUSH)) {
                 warnings.add(DECODER_TTL + " has no effect without " + BIDIRECTIONAL);
             }
             if (recomputeThreshold != null) {

@@ -3,6 +3,7 @@ package dev.dormouse.connector;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class KvTransferParams {
     private static final String PREFILL_CACHED_TOKENS = "remote_prefill_cached_tokens";
+    private static final String FIRST_TOKEN_ID = "remote_first_token_id";
+    private static final String FIRST_TOKEN_SAMPLING = "remote_first_token_sampling";
 
     private final ObjectNode json;
 
@@ -60,16 +63,51 @@ public final class KvTransferParams {
      * that the reader reports; vLLM's {@code remote_prefill_cached_tokens}.
      */
     public KvTransferParams withPrefillCachedTokens(int tokens) {
-        ObjectNode copy = json.deepCopy();
-        copy.put(PREFILL_CACHED_TOKENS, tokens);
-        return new KvTransferParams(copy);
+        return with(copy -> copy.put(PREFILL_CACHED_TOKENS, tokens));
     }
 
     /** How many of the prompt's tokens the holder had cached, if that is told and not negative. */
     public OptionalInt prefillCachedTokens() {
-        JsonNode told = json.path(PREFILL_CACHED_TOKENS);
-        return told.isIntegralNumber() && told.canConvertToInt() && told.intValue() >= 0
-                ? OptionalInt.of(told.intValue())
+        return told(PREFILL_CACHED_TOKENS);
+    }
+
+    /** A number that is not negative; anything else is as good as not told. */
+    private OptionalInt told(String key) {
+        JsonNode value = json.path(key);
+        return value.isIntegralNumber() && value.canConvertToInt() && value.intValue() >= 0
+                ? OptionalInt.of(value.intValue())
+                : OptionalInt.empty();
+    }
+
+    /** The values are shared: nobody ever changes one. */
+    private KvTransferParams with(Consumer<ObjectNode> change) {
+        ObjectNode copy = json.objectNode();
+        copy.setAll(json);
+        change.accept(copy);
+        return new KvTransferParams(copy);
+    }
+
+    /**
+     * These parameters with the output's first token, which their writer chose behind the prompt,
+     * so that the reader need not compute the prompt's last token to choose it again.
+     *
+     * @param sampling all that the choice depends on besides prompt and model, in a form of the
+     *     engines' own
+     */
+    public KvTransferParams withFirstToken(int tokenId, String sampling) {
+        return with(copy -> copy.put(FIRST_TOKEN_ID, tokenId).put(FIRST_TOKEN_SAMPLING, sampling));
+    }
+
+    /**
+     * The output's first token, if whoever holds the prompt told it, not negative, and chose it by
+     * the very same sampling. Empty as well if the prompt's hash is not told: a read of another
+     * prompt is refused by it.
+     */
+    public OptionalInt firstToken(String sampling) {
+        return remotePrefill()
+                        && json.path(RemoteHandOver.PROMPT_HASH).isTextual()
+                        && sampling.equals(json.path(FIRST_TOKEN_SAMPLING).textValue())
+                ? told(FIRST_TOKEN_ID)
                 : OptionalInt.empty();
     }
 
@@ -85,9 +123,7 @@ public final class KvTransferParams {
 
     /** The same, as if nobody held the prompt's KV. */
     KvTransferParams withoutRemotePrefill() {
-        ObjectNode copy = json.deepCopy();
-        copy.put("do_remote_prefill", false);
-        return new KvTransferParams(copy);
+        return with(copy -> copy.put("do_remote_prefill", false));
     }
 
     /** True if another engine will decode: this engine shall hold the prompt's KV for it. */

@@ -60,15 +60,16 @@ final class LocalCache {
     void register() {
         if (registration != null) {
             readmit();
-            derived = derived == null ? derive() : derived;
+            derived = derived == null ? derive(registration) : derived;
             return;
         }
         Registration fresh = transport.register(regions.backing());
         registration = fresh;
         try {
-            derived = derive();
+            derived = derive(fresh);
         } catch (TransportException e) {
             try {
+                var _ = fresh.revoke(); // if it is held already, it can be closed later
                 fresh.close();
                 registration = null;
             } catch (TransportException second) {
@@ -117,7 +118,7 @@ final class LocalCache {
             registration = null;
         } catch (TransportException e) {
             try {
-                derived = derive();
+                derived = derive(registration);
             } catch (TransportException second) {
                 e.addSuppressed(second);
             }
@@ -134,14 +135,15 @@ final class LocalCache {
         return required().metadata();
     }
 
-    private Derived derive() {
+    private Derived derive(Registration registration) {
         TransportMetadata agentMetadata = transport.metadata();
+        KvCacheRegions registered = regions.onDevice(registration.ranges().getFirst().deviceId());
         return new Derived(
-                new LocalBlockLists(transport, regions),
+                new LocalBlockLists(transport, registered),
                 AgentMetadata.ofAttention(
                         config.engineId(),
                         agentMetadata,
-                        regions,
+                        registered,
                         config.factors().attentionBackend()));
     }
 

@@ -96,6 +96,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
                                 config,
                                 tpRank,
                                 regions,
+                                transport,
                                 new HandshakeClient(
                                         surroundings.dialer(), surroundings.nanoClock()),
                                 surroundings.threads(),

@@ -53,13 +53,23 @@ final class PeerAsker {
                                 new SideChannelAddress(config.advertisedHost(), port));
     }
 
-    /** Has a peer asked, on behalf of all orders that wait for it. */
-    void ask(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
+    /**
+     * Has a peer asked, on behalf of all orders that wait for it.
+     *
+     * @param epoch a registration epoch that a request named, 0 for none
+     */
+    void ask(RemoteEngine engine, String host, int port, int tpSize, long epoch, long nowNanos) {
         SideChannelAddress address = new SideChannelAddress(host, port);
         try {
             engine.handshake =
                     handshakes.start(
-                            engine.engineId(), address, tpSize, engine.waiting, self, nowNanos);
+                            engine.engineId(),
+                            address,
+                            tpSize,
+                            epoch,
+                            engine.waiting,
+                            self,
+                            nowNanos);
         } catch (ConnectorException | RejectedExecutionException e) {
             failWaiting(engine, tpSize, e);
         }
@@ -107,11 +117,12 @@ final class PeerAsker {
     }
 
     /** Has a peer asked that nobody waits for yet, unless it is being asked or was just lost. */
-    void askAhead(RemoteEngine engine, String host, int port, int tpSize, long nowNanos) {
+    void askAhead(
+            RemoteEngine engine, String host, int port, int tpSize, long epoch, long nowNanos) {
         if (engine.handshake == null
                 && engine.fetched == null
                 && !engine.mustBackOff(null, nowNanos)) {
-            ask(engine, host, port, tpSize, nowNanos);
+            ask(engine, host, port, tpSize, epoch, nowNanos);
         }
     }
 

@@ -266,6 +266,11 @@ final class PushSender implements ActiveTransfers.Ends<WriteOrder> {
         tell(write.order().remote(), true, nowNanos);
     }
 
+    @Override
+    public void unreleased(WriteOrder order, Failure failure) {
+        log.request(failure, order);
+    }
+
     List<LoadedEngine> progress(long nowNanos) {
         List<LoadedEngine> suspects = writes.progress(nowNanos);
         for (PushRegistration vain :

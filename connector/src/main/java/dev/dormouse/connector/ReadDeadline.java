@@ -29,9 +29,10 @@ final class ReadDeadline {
                 : config.leaseDuration().toNanos();
     }
 
-    /** How far a renewal extends such a lease, in vLLM's arithmetic. */
+    /** How far a renewal extends such a lease, in vLLM's arithmetic: in whole seconds. */
     static long extensionNanos(long leaseNanos) {
-        return leaseNanos / 3 * 2;
+        long seconds = TimeUnit.NANOSECONDS.toSeconds(leaseNanos);
+        return TimeUnit.SECONDS.toNanos(seconds * 2 / 3);
     }
 
     /**
@@ -57,7 +58,9 @@ final class ReadDeadline {
         }
         if (lease.tellsDeadline() && clock != null) {
             long told = clock.toLocal(lease.deadlineSeconds());
-            return (lease.lengthSeconds() > 0 && told - latest > 0 ? latest : told) - margin;
+            return lease.lengthSeconds() > 0
+                    ? (told - latest > 0 ? latest : told) - margin
+                    : told - MAX_MARGIN_NANOS; // a decode engine of vLLM's, whose time is its own
         }
         if (source.identity().instanceId() != null || lease.tellsDeadline()) {
             return nowNanos;

@@ -47,7 +47,12 @@ final class ReadOutcomes {
 
     /** The holder could not be told that its blocks are not needed any more; its lease will end. */
     void untold(ReadOrder order, String reason) {
-        log.request(new Failure(Failure.Type.NOTIFICATION_FAILED, reason), order);
+        note(order, new Failure(Failure.Type.NOTIFICATION_FAILED, reason));
+    }
+
+    /** Something failed that does not decide how the read ends. */
+    void note(ReadOrder order, Failure failure) {
+        log.request(failure, order);
     }
 
     /** What was abandoned has ended. */

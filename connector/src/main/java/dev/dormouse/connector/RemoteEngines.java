@@ -124,7 +124,12 @@ final class RemoteEngines {
             }
         } else {
             asker.askAhead(
-                    engine, heartbeat.host(), heartbeat.port(), heartbeat.tpSize(), nowNanos);
+                    engine,
+                    heartbeat.host(),
+                    heartbeat.port(),
+                    heartbeat.tpSize(),
+                    heartbeat.epoch(),
+                    nowNanos);
         }
     }
 
@@ -155,7 +160,7 @@ final class RemoteEngines {
         RemoteEngine engine = use(peer.engineId(), peer.host(), peer.port(), nowNanos);
         LoadedEngine usable = engine.usable(peer.tpSize());
         if (usable == null || !usable.identity().reaches(peer)) {
-            asker.askAhead(engine, peer.host(), peer.port(), peer.tpSize(), nowNanos);
+            asker.askAhead(engine, peer.host(), peer.port(), peer.tpSize(), peer.epoch(), nowNanos);
         }
     }
 
@@ -302,7 +307,13 @@ final class RemoteEngines {
                     read,
                     new OrderRules.Next.Refuse("the peer was lost just before; backing off"));
         } else {
-            asker.ask(engine, remote.host(), remote.port(), remote.tpSize(), nowNanos);
+            asker.ask(
+                    engine,
+                    remote.host(),
+                    remote.port(),
+                    remote.tpSize(),
+                    remote.epoch(),
+                    nowNanos);
         }
     }
 

@@ -43,7 +43,7 @@ record RemoteHandOver(
     private static final String LEASE_DEADLINE = "remote_lease_deadline";
     private static final String LEASE_SECONDS = "remote_lease_seconds";
     private static final String PROMPT_TOKENS = "remote_prompt_tokens";
-    private static final String PROMPT_HASH = "remote_prompt_hash";
+    static final String PROMPT_HASH = "remote_prompt_hash";
     private static final double MAX_CLOCK_SECONDS = 1e9;
     private static final double MAX_LEASE_SECONDS = 86_400;
     private static final int MAX_ID_CHARS = 4_096;

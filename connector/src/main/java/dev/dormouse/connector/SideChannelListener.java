@@ -113,7 +113,8 @@ final class SideChannelListener implements SideChannel {
     private void accept() {
         while (!server.isClosed()) {
             try {
-                server.setSoTimeout(SWEEP_MILLIS);
+                // Whoever has no connections waits for one without waking up in between.
+                server.setSoTimeout(connections.size() == 0 ? 0 : SWEEP_MILLIS);
                 Socket socket = server.accept();
                 try {
                     start(socket);

@@ -30,44 +30,42 @@ record TransferFailureLog(String engineId) {
         RemoteSource remote = order.remote();
         return line(
                 failure,
-                "'request_id': "
-                        + quoted(order.requestId())
-                        + peer(remote.engineId(), remote.host(), remote.port())
+                quoted(order.requestId()),
+                "'remote_engine_id': "
+                        + quoted(remote.engineId())
                         + ", 'remote_request_id': "
                         + quoted(remote.requestId())
-                        + ", 'remote_registration_epoch': "
-                        + remote.epoch()
+                        + at(remote.host(), remote.port())
                         + ", 'num_local_blocks': "
                         + order.localBlocks().size()
                         + ", 'num_remote_blocks': "
                         + order.remoteBlocks().size()
                         + ", 'local_block_ids_sample': "
-                        + sample(order.localBlocks()));
+                        + sample(order.localBlocks())
+                        + ", 'remote_registration_epoch': "
+                        + remote.epoch());
     }
 
     String peerLine(
             Failure failure, String remoteEngineId, SideChannelAddress address, int waiting) {
         return line(
                 failure,
-                "'request_id': None"
-                        + peer(remoteEngineId, address.host(), address.port())
+                "None",
+                "'remote_engine_id': "
+                        + quoted(remoteEngineId)
+                        + at(address.host(), address.port())
                         + ", 'num_waiting_requests': "
                         + waiting);
     }
 
-    private String line(Failure failure, String context) {
+    private String line(Failure failure, String requestId, String context) {
         String type = failure.type().name().toLowerCase(Locale.ROOT);
-        return "NIXL transfer failure: %s. %s | Context: {'failure_type': '%s', 'engine_id': %s, %s}"
-                .formatted(type, failure.reason(), type, quoted(engineId), context);
+        return "NIXL transfer failure: %s. %s | Context: {'failure_type': '%s', 'request_id': %s, 'engine_id': %s, %s}"
+                .formatted(type, failure.reason(), type, requestId, quoted(engineId), context);
     }
 
-    private static String peer(String remoteEngineId, String host, int port) {
-        return ", 'remote_engine_id': "
-                + quoted(remoteEngineId)
-                + ", 'remote_host': "
-                + quoted(host)
-                + ", 'remote_port': "
-                + port;
+    private static String at(String host, int port) {
+        return ", 'remote_host': " + quoted(host) + ", 'remote_port': " + port;
     }
 
     private static String quoted(String value) {

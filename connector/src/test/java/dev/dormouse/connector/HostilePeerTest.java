@@ -194,7 +194,7 @@ final class HostilePeerTest {
         RemoteSource source = new RemoteSource("P", null, "p1", "127.0.0.1", 5600, 1, 1, 1);
         ReadOrder order = new ReadOrder("r1", source, List.of(1), List.of(2), 0, 4, true);
         Heartbeat heartbeat =
-                new Heartbeat("Q", "127.0.0.1", 5601, 1, Duration.ofSeconds(30), List.of("q1"));
+                new Heartbeat("Q", "127.0.0.1", 5601, 1, 0, Duration.ofSeconds(30), List.of("q1"));
         worker.start(Steps.of(List.of(order), Set.of(), Set.of(), Map.of(), List.of(heartbeat), 0));
         assertThat(worker.poll().failedReceiving()).containsExactly("r1");
     }

@@ -121,6 +121,20 @@ final class KvTransferConfigTest {
     }
 
     @Test
+    void aPushIsWaitedForAsLongAsDecodeEnginesHoldBlocksUnlessItsTimeIsSaid() {
+        String config =
+                """
+                {"kv_connector": "NixlPushConnector", "kv_role": "kv_consumer",
+                 "kv_connector_extra_config": {"decoder_kv_blocks_ttl": 90%s}}
+                """;
+        KvTransferConfig unsaid = parse(config.formatted(""));
+        assertThat(unsaid.pushTimeout()).isEqualTo(Duration.ofSeconds(90));
+        assertThat(unsaid.warnings()).isEmpty();
+        assertThat(parse(config.formatted(", \"push_registration_timeout\": 7")).pushTimeout())
+                .isEqualTo(Duration.ofSeconds(7));
+    }
+
+    @Test
     void readingFromDecodeEnginesIsSwitchedOnWithVllmsDefaults() {
         assertThat(parse(withExtra("\"bidirectional_kv_xfer\": true")).readBack())
                 .isEqualTo(new ReadBack(Duration.ofMinutes(8), 64));

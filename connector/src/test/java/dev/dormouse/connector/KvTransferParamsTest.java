@@ -107,6 +107,36 @@ final class KvTransferParamsTest {
     }
 
     @Test
+    void theFirstTokenIsForWhoReadsTheSamePromptAndChoosesInTheSameWay() {
+        KvTransferParams params = Params.remote(json -> json.put("remote_prompt_hash", "h"));
+        assertThat(params.firstToken("greedy")).isEmpty();
+        KvTransferParams told = params.withFirstToken(0, "greedy");
+        assertThat(params.firstToken("greedy")).as("unchanged").isEmpty();
+        assertThat(told.firstToken("greedy")).hasValue(0);
+        assertThat(told.problem()).isNull();
+        assertThat(told.toJson().path("remote_first_token_id").asInt(-1)).isZero();
+        assertThat(told.toJson().path("remote_first_token_sampling").asText()).isEqualTo("greedy");
+        assertThat(told.firstToken("random")).isEmpty();
+        for (Consumer<ObjectNode> bad :
+                List.<Consumer<ObjectNode>>of(
+                        json -> json.put("do_remote_prefill", false),
+                        json -> json.remove("remote_prompt_hash"),
+                        json -> json.put("remote_prompt_hash", 1),
+                        json -> json.remove("remote_first_token_id"),
+                        json -> json.put("remote_first_token_id", -1),
+                        json -> json.put("remote_first_token_id", 1L << 32),
+                        json -> json.put("remote_first_token_id", 1.5),
+                        json -> json.put("remote_first_token_id", "1"),
+                        json -> json.putArray("remote_first_token_id").add(1),
+                        json -> json.remove("remote_first_token_sampling"),
+                        json -> json.put("remote_first_token_sampling", 1),
+                        json -> json.putNull("remote_first_token_sampling"))) {
+            KvTransferParams changed = Params.changed(told, bad);
+            assertThat(changed.firstToken("greedy")).as("%s", changed.toJson()).isEmpty();
+        }
+    }
+
+    @Test
     void whatIsNoObjectIsRefused() {
         for (String json : List.of("[]", "1", "null", "\"x\"")) {
             assertThatExceptionOfType(ConnectorException.class)

@@ -40,7 +40,8 @@ final class NotificationTest {
         List<String> ids =
                 IntStream.range(0, 5_000).mapToObj(i -> i + "-" + "x".repeat(500)).toList();
         List<Notification.Renewal> renewals =
-                Notification.Renewal.of(new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
+                Notification.Renewal.of(
+                        new Heartbeat("P", "h", 1, 1, 0, Duration.ofSeconds(30), ids));
         assertThat(renewals)
                 .allMatch(
                         renewal -> renewal.encode().length <= Notification.MAX_RENEWAL_BYTES + 16);
@@ -48,7 +49,8 @@ final class NotificationTest {
                 .containsExactlyElementsOf(ids);
         assertThat(
                         Notification.Renewal.of(
-                                new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), List.of())))
+                                new Heartbeat(
+                                        "P", "h", 1, 1, 0, Duration.ofSeconds(30), List.of())))
                 .isEmpty();
     }
 
@@ -159,7 +161,8 @@ final class NotificationTest {
     }
 
     private static List<Notification.Renewal> renewals(List<String> ids) {
-        return Notification.Renewal.of(new Heartbeat("P", "h", 1, 1, Duration.ofSeconds(30), ids));
+        return Notification.Renewal.of(
+                new Heartbeat("P", "h", 1, 1, 0, Duration.ofSeconds(30), ids));
     }
 
     @Test

@@ -209,6 +209,25 @@ final class PeerIdentityTest {
         pair.assertFails(likeVllm(pair.p().prefill("p5", 8, ModelPair.P_BLOCKS, 5), 2));
     }
 
+    @Test
+    void aHeartbeatsHandshakeWithAPeerOfVllmServesTheReadOfItsRequest() {
+        world.sideChannels().serveLikeVllm(pair.p().address());
+        KvTransferParams params = likeVllm(pair.p().prefill("p1", 8, ModelPair.P_BLOCKS, 1), 7);
+        ConnectorRequest request = new ConnectorRequest("d1", 8, params);
+        d.scheduler().onArrival(request);
+        for (int second = 0; second < 60; second++) {
+            world.elapse(Duration.ofSeconds(1));
+            world.tick();
+        }
+        assertThat(world.sideChannels().fetches()).isEqualTo(1);
+        assertThat(d.scheduler().externalTokens(request, 0)).isEqualTo(8);
+        d.scheduler().onAllocated(request, ModelPair.D_BLOCKS, 0, 8);
+        world.settle();
+        assertThat(d.holds(ModelPair.D_BLOCKS, 1)).isTrue();
+        assertThat(world.sideChannels().fetches()).as("nothing newer is meant").isEqualTo(1);
+        pair.assertFails(likeVllm(pair.p().prefill("p2", 8, ModelPair.P_BLOCKS, 2), 6));
+    }
+
     private byte[] served(ModelEngine engine, int tpRank) {
         return Objects.requireNonNull(
                 world.sideChannels().served(engine.address()).get(new RankId(0, tpRank)));
@@ -220,6 +239,8 @@ final class PeerIdentityTest {
                 json -> {
                     json.remove("remote_registration_epoch");
                     json.remove("remote_instance_id");
+                    json.remove("remote_lease_deadline");
+                    json.remove("remote_lease_seconds");
                     json.put("remote_registration_generation", generation);
                 });
     }

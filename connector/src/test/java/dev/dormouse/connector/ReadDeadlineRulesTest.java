@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -42,6 +43,8 @@ final class ReadDeadlineRulesTest {
     @Test
     void renewalsReachTwoThirdsOfALeaseAndMarginsTakeASixthOrFiveSeconds() {
         assertThat(ReadDeadline.extensionNanos(seconds(30))).isEqualTo(seconds(20));
+        assertThat(ReadDeadline.extensionNanos(seconds(5))).isEqualTo(seconds(3));
+        assertThat(ReadDeadline.extensionNanos(seconds(1))).isZero();
         assertThat(ReadDeadline.marginNanos(seconds(12))).isEqualTo(seconds(2));
         assertThat(ReadDeadline.marginNanos(seconds(300))).isEqualTo(seconds(5));
     }
@@ -87,7 +90,22 @@ final class ReadDeadlineRulesTest {
         assertThat(deadline(RemoteLease.UNKNOWN, null, vllm)).isEqualTo(seconds(45));
     }
 
+    @Test
+    void aDecodeEngineOfVllmIsLeftFiveSecondsWhateverTheLeasesHere() {
+        ConnectorConfig brief = world.config("brief").leaseDuration(Duration.ofSeconds(6)).build();
+        RemoteLease told = new RemoteLease(130, 0);
+        assertThat(deadline(told, null, loaded(null, CLOCK), brief)).isEqualTo(seconds(24));
+    }
+
     private long deadline(RemoteLease lease, @Nullable HoldAnswer hold, LoadedEngine source) {
+        return deadline(lease, hold, source, d.config());
+    }
+
+    private long deadline(
+            RemoteLease lease,
+            @Nullable HoldAnswer hold,
+            LoadedEngine source,
+            ConnectorConfig config) {
         RemoteSource remote = new RemoteSource("P", "pi", "p1", "127.0.0.1", 5600, 1, 1, 4, lease);
         WaitingOrder waiting =
                 new WaitingOrder(
@@ -97,7 +115,7 @@ final class ReadDeadlineRulesTest {
         if (hold != null) {
             waiting.markClaimed(hold);
         }
-        return ReadDeadline.of(waiting, source, renewals, d.config(), NOW);
+        return ReadDeadline.of(waiting, source, renewals, config, NOW);
     }
 
     /** Of a peer's ranks nothing is needed here. */

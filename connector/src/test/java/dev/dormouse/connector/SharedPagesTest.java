@@ -29,6 +29,9 @@ final class SharedPagesTest {
             assertTransfers(cycle);
             assertTransfers(100 + cycle);
             assertThat(d.statistics().handshakes() - handshakes).isEqualTo(1);
+            assertThat(d.rank().transport().preparedLoads())
+                    .as("loads for which no step has to wait")
+                    .isEqualTo(cycle + 1);
             long before = world.nanoTime();
             p.sleep();
             assertThat(world.nanoTime() - before)

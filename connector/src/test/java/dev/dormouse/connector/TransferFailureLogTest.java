@@ -21,12 +21,13 @@ final class TransferFailureLogTest {
                                 order))
                 .isEqualTo(
                         "NIXL transfer failure: transfer_failed. the peer is gone | Context:"
-                                + " {'failure_type': 'transfer_failed', 'engine_id': 'D',"
-                                + " 'request_id': 'd1', 'remote_engine_id': 'P',"
-                                + " 'remote_host': '10.0.0.1', 'remote_port': 5600,"
-                                + " 'remote_request_id': 'p1', 'remote_registration_epoch': 4,"
-                                + " 'num_local_blocks': 12, 'num_remote_blocks': 2,"
-                                + " 'local_block_ids_sample': [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}");
+                                + " {'failure_type': 'transfer_failed', 'request_id': 'd1',"
+                                + " 'engine_id': 'D', 'remote_engine_id': 'P',"
+                                + " 'remote_request_id': 'p1', 'remote_host': '10.0.0.1',"
+                                + " 'remote_port': 5600, 'num_local_blocks': 12,"
+                                + " 'num_remote_blocks': 2, 'local_block_ids_sample':"
+                                + " [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],"
+                                + " 'remote_registration_epoch': 4}");
     }
 
     @Test
@@ -39,8 +40,8 @@ final class TransferFailureLogTest {
                                 3))
                 .isEqualTo(
                         "NIXL transfer failure: handshake_setup_failed. no answer | Context:"
-                                + " {'failure_type': 'handshake_setup_failed', 'engine_id': 'D',"
-                                + " 'request_id': None, 'remote_engine_id': 'P',"
+                                + " {'failure_type': 'handshake_setup_failed', 'request_id': None,"
+                                + " 'engine_id': 'D', 'remote_engine_id': 'P',"
                                 + " 'remote_host': '::1', 'remote_port': 5600,"
                                 + " 'num_waiting_requests': 3}");
     }

@@ -42,9 +42,10 @@ import org.jspecify.annotations.Nullable;
  * <p>The KV cache stays, in every mode, while a read from another engine fills its blocks, and
  * while it holds prompts for other engines: until they are read, or their lease ends. What a sleep
  * with mode {@link PauseMode#KEEP} froze is computed again after the wake and goes on with the
- * tokens that it would have had. New requests are refused as {@link
- * GenerationEvent.FailureKind#UNAVAILABLE} from the beginning of a sleep, and of a pause unless its
- * mode is {@code KEEP}, to the engine's next AWAKE.
+ * tokens that it would have had. New requests are refused from the beginning of a sleep, and of a
+ * pause unless its mode is {@code KEEP}, to the engine's next AWAKE: as {@link
+ * GenerationEvent.FailureKind#PAUSED} as long as requests or readers are waited for and in a pause,
+ * otherwise as {@link GenerationEvent.FailureKind#UNAVAILABLE}.
  */
 public interface Engine extends AutoCloseable {
     /** What this engine serves. */

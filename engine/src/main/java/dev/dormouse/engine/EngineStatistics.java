@@ -18,10 +18,12 @@ import java.util.Map;
  * @param kvBlocksFree blocks that are free or only cached
  * @param promptTokens prompt tokens of requests, in all
  * @param computedPromptTokens prompt tokens whose KV this engine computed itself, again after a
- *     preemption; without the last token of a prompt that was read in full, which is computed once
- *     more for its logits
+ *     preemption; without the last token of a prompt that was read in full, even if that is
+ *     computed once more for its logits
  * @param remotePromptTokens prompt tokens whose KV was read from another engine
- * @param generatedTokens tokens generated
+ * @param remoteFirstTokens first tokens of outputs that were not chosen here, but by the engine
+ *     that the prompt was read from
+ * @param generatedTokens tokens of outputs, those included
  * @param preemptions sequences that lost their blocks and were recomputed
  * @param prefixCacheQueries prompt tokens looked up in the prefix cache
  * @param prefixCacheHits of them, found
@@ -43,6 +45,7 @@ public record EngineStatistics(
         long promptTokens,
         long computedPromptTokens,
         long remotePromptTokens,
+        long remoteFirstTokens,
         long generatedTokens,
         long preemptions,
         long prefixCacheQueries,

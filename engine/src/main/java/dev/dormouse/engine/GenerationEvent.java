@@ -52,7 +52,9 @@ public sealed interface GenerationEvent {
     enum FailureKind {
         /** The request can never be served as it is. */
         INVALID_REQUEST,
-        /** The engine is asleep, paused or closing; try again later. */
+        /** The engine is paused; try again after its resume. */
+        PAUSED,
+        /** The engine is asleep, full or closing; try again later. */
         UNAVAILABLE,
         /** The prompt's KV could not be read from the prefill engine. */
         KV_TRANSFER_FAILED,

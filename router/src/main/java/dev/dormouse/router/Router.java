@@ -107,20 +107,15 @@ public final class Router implements AutoCloseable {
                 Executors.newThreadPerTaskExecutor(
                         Thread.ofVirtual().name("dormouse-router-upstream-", 0).factory());
         owned.push(threads::shutdownNow);
-        HttpClient http =
-                HttpClient.newBuilder()
-                        .version(HttpClient.Version.HTTP_1_1)
-                        .connectTimeout(config.connectTimeout())
-                        .followRedirects(HttpClient.Redirect.NEVER)
-                        .proxy(HttpClient.Builder.NO_PROXY)
-                        .executor(threads)
-                        .build();
-        owned.push(http::shutdownNow);
+        HttpClient http = client(config, threads, owned);
         HealthMonitor health =
                 own(
                         owned,
                         new HealthMonitor(
-                                http, limits, config.healthInterval(), config.connectTimeout()));
+                                client(config, threads, owned),
+                                limits,
+                                config.healthInterval(),
+                                config.connectTimeout()));
 
         UpstreamCalls calls =
                 new UpstreamCalls(
@@ -152,6 +147,24 @@ public final class Router implements AutoCloseable {
                                 HttpRouting.builder().any(frontDoor)));
         health.start(engines);
         return new Router(listener, requests, owned);
+    }
+
+    /**
+     * Requests and checks have a client each, and so their own connections: the JDK's takes the one
+     * that was idle longest, so that checks would keep some of those open that requests have left.
+     */
+    private static HttpClient client(
+            RouterConfig config, ExecutorService threads, Deque<AutoCloseable> owned) {
+        HttpClient client =
+                HttpClient.newBuilder()
+                        .version(HttpClient.Version.HTTP_1_1)
+                        .connectTimeout(config.connectTimeout())
+                        .followRedirects(HttpClient.Redirect.NEVER)
+                        .proxy(HttpClient.Builder.NO_PROXY)
+                        .executor(threads)
+                        .build();
+        owned.push(client::shutdownNow);
+        return client;
     }
 
     private static Map<String, FrontDoor.Route> routes(EngineRequests requests, StatusPages pages) {

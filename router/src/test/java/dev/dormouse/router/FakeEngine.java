@@ -22,6 +22,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * An engine on a real socket that answers as its script says. {@code /health} and {@code /ready}
@@ -53,6 +54,8 @@ final class FakeEngine implements AutoCloseable {
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private final List<Request> requests = new CopyOnWriteArrayList<>();
     private final Script script;
+    private final AtomicInteger checks = new AtomicInteger();
+    private final AtomicInteger requestsBesideChecks = new AtomicInteger();
     private volatile int healthStatus = 200;
     private volatile int readyStatus = 200;
 
@@ -96,6 +99,17 @@ final class FakeEngine implements AutoCloseable {
         Await.until(count + " requests at the engine", () -> requests.size() >= count);
     }
 
+    /** Waits for more health checks than came so far. */
+    void awaitChecks(int more) {
+        int seen = checks.get();
+        Await.until(more + " health checks", () -> checks.get() - seen >= more);
+    }
+
+    /** How many requests came over a connection that had brought a health check. */
+    int requestsBesideChecks() {
+        return requestsBesideChecks.get();
+    }
+
     void healthStatus(int status) {
         healthStatus = status;
     }
@@ -135,15 +149,19 @@ final class FakeEngine implements AutoCloseable {
     private void serve(Socket socket) {
         try (socket) {
             InputStream in = new BufferedInputStream(socket.getInputStream());
+            boolean checked = false;
             while (true) {
                 Request request = read(in);
                 Call call = new Call(request, socket, in);
                 if (request.path().equals("/health")) {
                     call.answer(healthStatus, "text/plain", "");
                 } else if (request.path().equals("/ready")) {
+                    checked = true;
+                    checks.incrementAndGet();
                     int status = healthStatus == 200 ? readyStatus : healthStatus;
                     call.answer(status, "text/plain", "");
                 } else {
+                    requestsBesideChecks.addAndGet(checked ? 1 : 0);
                     requests.add(request);
                     script.serve(call);
                 }

@@ -57,6 +57,22 @@ class TwoLegsTest {
     }
 
     @Test
+    void healthChecksHaveConnectionsOfTheirOwn() throws Exception {
+        try (RouterHarness h = new RouterHarness(handingOver(), answering(ANSWER))) {
+            for (int i = 0; i < 3; i++) {
+                h.prefill.awaitChecks(2);
+                h.decode.awaitChecks(2);
+                h.complete("{\"prompt\":[1,2,3]}");
+            }
+
+            assertThat(h.prefill.requests()).hasSize(3);
+            assertThat(h.prefill.requestsBesideChecks()).isZero();
+            assertThat(h.decode.requests()).hasSize(3);
+            assertThat(h.decode.requestsBesideChecks()).isZero();
+        }
+    }
+
+    @Test
     void maxTokensIsAddedForPrefillOnly() throws Exception {
         try (RouterHarness h = new RouterHarness(handingOver(), answering(ANSWER))) {
             h.complete("{\"prompt\":[1,2,3]}");

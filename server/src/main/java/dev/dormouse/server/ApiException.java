@@ -33,6 +33,7 @@ final class ApiException extends RuntimeException {
     static ApiException of(Failed failure) {
         return switch (failure.kind()) {
             case INVALID_REQUEST -> badRequest(null, failure.message());
+            case PAUSED -> of(503, "engine_paused", failure.message());
             case UNAVAILABLE -> of(503, "engine_unavailable", failure.message());
             case KV_TRANSFER_FAILED -> of(502, "kv_transfer_failed", failure.message());
             case INTERNAL -> of(500, "internal_error", failure.message());

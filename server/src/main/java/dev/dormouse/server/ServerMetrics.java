@@ -237,6 +237,10 @@ final class ServerMetrics implements AutoCloseable {
                 "dormouse:prompt_tokens_remote",
                 "Prompt tokens whose KV was read from another engine.",
                 EngineStatistics::remotePromptTokens);
+        counter(
+                "dormouse:first_tokens_remote",
+                "First output tokens that were taken from the engine that computed the prompt.",
+                EngineStatistics::remoteFirstTokens);
         counter("vllm:generation_tokens", "Tokens generated.", EngineStatistics::generatedTokens);
         counter(
                 "vllm:num_preemptions",

@@ -235,9 +235,17 @@ class EngineServerTest extends ServerFixture {
             int status =
                     switch (kind) {
                         case INVALID_REQUEST -> 400;
-                        case UNAVAILABLE -> 503;
+                        case PAUSED, UNAVAILABLE -> 503;
                         case KV_TRANSFER_FAILED -> 502;
                         case INTERNAL -> 500;
+                    };
+            String code =
+                    switch (kind) {
+                        case INVALID_REQUEST -> "invalid_value";
+                        case PAUSED -> "engine_paused";
+                        case UNAVAILABLE -> "engine_unavailable";
+                        case KV_TRANSFER_FAILED -> "kv_transfer_failed";
+                        case INTERNAL -> "internal_error";
                     };
             for (boolean stream : new boolean[] {false, true}) {
                 HttpResponse<String> response =
@@ -246,8 +254,9 @@ class EngineServerTest extends ServerFixture {
                                 "/v1/completions",
                                 "{\"prompt\":\"x\",\"stream\":" + stream + "}");
                 assertThat(response.statusCode()).isEqualTo(status);
-                assertThat(json(response.body()).path("error").path("message").asText())
-                        .isEqualTo("because");
+                JsonNode error = json(response.body()).path("error");
+                assertThat(error.path("message").asText()).isEqualTo("because");
+                assertThat(error.path("code").asText()).isEqualTo(code);
                 assertThat(response.headers().firstValue("retry-after").isPresent())
                         .isEqualTo(status == 503);
             }

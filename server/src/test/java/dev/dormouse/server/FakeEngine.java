@@ -150,6 +150,7 @@ final class FakeEngine implements Engine {
                     0,
                     0,
                     0,
+                    0,
                     TransferStatistics.NONE,
                     transferSizes,
                     transitionSeconds(0));
@@ -182,6 +183,7 @@ final class FakeEngine implements Engine {
                 100,
                 60,
                 40,
+                2,
                 50,
                 1,
                 90,

@@ -7,10 +7,12 @@ import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.output.OutputProcessor;
 import dev.dormouse.engine.sampling.Candidates;
 import dev.dormouse.engine.sampling.NoTokenLeftException;
+import dev.dormouse.engine.sampling.SampledToken;
 import dev.dormouse.model.Logits;
 import dev.dormouse.model.SequenceChunk;
 import java.lang.System.Logger.Level;
 import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,8 +56,10 @@ final class Computation {
         int rows = 0;
         for (Batch.Part part : batch.parts()) {
             rows += part.logitRows();
-            if (part.sequence().uncomputed() == 0) {
-                generate(part.sequence(), logits, rows - 1);
+            Sequence sequence = part.sequence();
+            int row = rows - 1;
+            if (sequence.uncomputed() == 0) {
+                generate(sequence, () -> sequence.sample(logits, row, candidates));
             }
         }
     }
@@ -69,10 +73,21 @@ final class Computation {
         }
     }
 
-    private void generate(Sequence sequence, Logits logits, int row) {
+    /** A sequence's first token is known: nothing is computed for it. */
+    void takeFirstToken(Sequence sequence) {
+        generate(
+                sequence,
+                () -> {
+                    SampledToken token = sequence.takeFirstToken();
+                    counters.remoteFirstTokens++;
+                    return token;
+                });
+    }
+
+    private void generate(Sequence sequence, Supplier<SampledToken> choice) {
         OutputProcessor.Step step;
         try {
-            step = sequence.append(sequence.sample(logits, row, candidates));
+            step = sequence.append(choice.get());
         } catch (NoTokenLeftException e) {
             scheduler.fail(sequence, FailureKind.INVALID_REQUEST, String.valueOf(e.getMessage()));
             return;

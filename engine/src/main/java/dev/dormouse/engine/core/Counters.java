@@ -5,6 +5,7 @@ final class Counters {
     long promptTokens;
     long computedPromptTokens;
     long remotePromptTokens;
+    long remoteFirstTokens;
     long generatedTokens;
     long preemptions;
     long prefixCacheQueries;

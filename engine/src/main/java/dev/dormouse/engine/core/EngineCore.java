@@ -7,6 +7,7 @@ import dev.dormouse.connector.ReleaseTimeoutException;
 import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.WorkerReport;
 import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.engine.GenerationEvent;
 import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.GenerationRequest;
 import dev.dormouse.memory.MemoryTag;
@@ -255,22 +256,22 @@ final class EngineCore {
 
     private void submit(Command.Submit submit) {
         GenerationRequest request = submit.request();
-        String refusal = parts.life().refusal();
+        GenerationEvent.Failed refusal = parts.life().refusal();
         String fault = parts.intake().fault(request);
         if (fault != null) {
-            refuse(submit, FailureKind.INVALID_REQUEST, fault);
+            refuse(submit, new GenerationEvent.Failed(FailureKind.INVALID_REQUEST, fault));
         } else if (refusal == null) {
             parts.scheduler().add(parts.intake().accept(request, submit.listener()));
         } else if (parts.life().holdsRequests()) {
             parts.lobby().enter(submit);
         } else {
-            refuse(submit, FailureKind.UNAVAILABLE, refusal);
+            refuse(submit, refusal);
         }
     }
 
     /** Takes in who waited for the engine to wake, or sends them away if it never will. */
     private void emptyLobby() {
-        String refusal = parts.life().refusal();
+        GenerationEvent.Failed refusal = parts.life().refusal();
         if (refusal != null && parts.life().holdsRequests()) {
             return;
         }
@@ -281,9 +282,9 @@ final class EngineCore {
         cleanup.finish();
     }
 
-    private void admit(Command.Submit submit, @Nullable String refusal) {
+    private void admit(Command.Submit submit, GenerationEvent.@Nullable Failed refusal) {
         if (refusal != null) {
-            refuse(submit, FailureKind.UNAVAILABLE, refusal);
+            refuse(submit, refusal);
             return;
         }
         try {
@@ -311,16 +312,16 @@ final class EngineCore {
     private void refuse(Command command) {
         switch (command) {
             case Command.Submit submit ->
-                    refuse(submit, FailureKind.UNAVAILABLE, "the engine is closed");
+                    refuse(submit, Lifecycle.unavailable("the engine is closed"));
             case Command.Change change -> Transitions.refuseClosed(change);
             case Command.Decline decline -> decline.taken().run();
             case Command.Abort _, Command.Close _ -> {}
         }
     }
 
-    private void refuse(Command.Submit submit, FailureKind kind, String why) {
+    private void refuse(Command.Submit submit, GenerationEvent.Failed why) {
         tellProducer(parts.intake().identify(submit.request()));
-        Sequence.tellRefused(submit.listener(), submit.request().id(), kind, why);
+        Sequence.tellRefused(submit.listener(), submit.request().id(), why.kind(), why.message());
     }
 
     private void decline(Command.Decline decline) {
@@ -351,7 +352,7 @@ final class EngineCore {
         }
         WorkerReport merged = reports.merge(ofRanks);
         parts.statistics().add(merged.statistics());
-        parts.scheduler().onReport(merged);
+        parts.scheduler().onReport(merged).forEach(computation::takeFirstToken);
         return 1;
     }
 

@@ -110,8 +110,7 @@ public final class Engines {
             RuntimeException failure, LanguageModel model, @Nullable ConnectorHalves connector) {
         Cleanup cleanup = new Cleanup(failure);
         if (connector != null) {
-            connector.workers().forEach(half -> cleanup.run(half::close));
-            cleanup.run(connector.scheduler()::close);
+            cleanup.run(connector::close);
         }
         cleanup.run(model::close);
         return failure;
@@ -248,6 +247,7 @@ public final class Engines {
                 counters.promptTokens,
                 counters.computedPromptTokens,
                 counters.remotePromptTokens,
+                counters.remoteFirstTokens,
                 counters.generatedTokens,
                 counters.preemptions,
                 counters.prefixCacheQueries,

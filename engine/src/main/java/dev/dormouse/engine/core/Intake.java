@@ -97,7 +97,8 @@ final class Intake {
                         request.sampling(),
                         endTokens,
                         outputRoom(request),
-                        decoders.apply(request.sampling().skipSpecialTokens())));
+                        decoders.apply(request.sampling().skipSpecialTokens())),
+                FirstToken.of(request, vocabularySize));
     }
 
     /**

@@ -2,6 +2,8 @@ package dev.dormouse.engine.core;
 
 import dev.dormouse.engine.EngineState;
 import dev.dormouse.engine.EngineState.Phase;
+import dev.dormouse.engine.GenerationEvent;
+import dev.dormouse.engine.GenerationEvent.FailureKind;
 import dev.dormouse.engine.WakeTag;
 import dev.dormouse.memory.MemoryTag;
 import java.util.Collection;
@@ -21,7 +23,7 @@ final class Lifecycle {
     private Phase phase = Phase.AWAKE;
     private Admission admission = Admission.OPEN;
     private volatile EngineState state = new EngineState(Phase.AWAKE, 0, Set.of(), false);
-    private volatile @Nullable String refusal;
+    private volatile GenerationEvent.@Nullable Failed refusal;
 
     /**
      * Awake.
@@ -51,7 +53,7 @@ final class Lifecycle {
     }
 
     /** Why a new request cannot be taken now, or null if it can. */
-    @Nullable String refusal() {
+    GenerationEvent.@Nullable Failed refusal() {
         return refusal;
     }
 
@@ -139,18 +141,25 @@ final class Lifecycle {
         return coordinator.isMapped(MemoryTag.WEIGHTS) ? 1 : 2;
     }
 
-    private static @Nullable String refusalIn(Phase phase, Admission admission) {
+    private static GenerationEvent.@Nullable Failed refusalIn(Phase phase, Admission admission) {
         return switch (admission) {
             case OPEN, FROZEN -> null;
             case DRAINING, SHUT ->
                     switch (phase) {
                         case AWAKE, PAUSING, PAUSED ->
-                                "the engine is paused; try again after its resume";
+                                new GenerationEvent.Failed(
+                                        FailureKind.PAUSED,
+                                        "the engine is paused; try again after its resume");
                         case FALLING_ASLEEP, ASLEEP, WAKING ->
-                                "the engine is asleep; wake it and try again";
-                        case FAILED -> "the engine has failed; restart it";
-                        case CLOSED -> "the engine is closed";
+                                unavailable("the engine is asleep; wake it and try again");
+                        case FAILED -> unavailable("the engine has failed; restart it");
+                        case CLOSED -> unavailable("the engine is closed");
                     };
         };
+    }
+
+    /** A refusal until later. */
+    static GenerationEvent.Failed unavailable(String message) {
+        return new GenerationEvent.Failed(FailureKind.UNAVAILABLE, message);
     }
 }

@@ -32,7 +32,7 @@ final class LocalEngine implements Engine {
 
     private static final Duration READ_POLL = Duration.ofNanos(200_000);
     private static final Duration PEER_POLL = Duration.ofMillis(2);
-    private static final Duration CONNECTION_POLL = Duration.ofMillis(50);
+    private static final Duration CONNECTION_POLL = Duration.ofMillis(200);
     private static final Duration ASLEEP_POLL = Duration.ofSeconds(1);
     private static final Duration IDLE = Duration.ofMinutes(1);
 
@@ -114,16 +114,15 @@ final class LocalEngine implements Engine {
                     }
                     listener.onEvent(event);
                 };
-        String refusal = refusal();
+        GenerationEvent.Failed refusal = refusal();
         if (refusal == null && !inbox.offer(new Command.Submit(request, tracked))) {
-            refusal = "the engine is closed";
+            refusal = Lifecycle.unavailable("the engine is closed");
         }
         if (refusal != null) {
             if (request.kvTransferParams() != null) {
                 decline(request.kvTransferParams());
             }
-            tracked.onEvent(
-                    new GenerationEvent.Failed(GenerationEvent.FailureKind.UNAVAILABLE, refusal));
+            tracked.onEvent(refusal);
         }
     }
 
@@ -131,11 +130,12 @@ final class LocalEngine implements Engine {
      * Why not even the engine's thread needs to look at a new request: it may be busy for seconds
      * while it falls asleep or wakes.
      */
-    private @Nullable String refusal() {
+    private GenerationEvent.@Nullable Failed refusal() {
         int count = live.size();
         return count > liveLimit
-                ? "%d requests are live already, the limit is %d; try again later"
-                        .formatted(count - 1, liveLimit)
+                ? Lifecycle.unavailable(
+                        "%d requests are live already, the limit is %d; try again later"
+                                .formatted(count - 1, liveLimit))
                 : life.holdsRequests() ? null : life.refusal();
     }
 

@@ -168,9 +168,7 @@ final class RemoteKv {
             blocks.free(sequence.blocks());
         }
         KvTransferParams params = handOver.params();
-        return params != null && params.remotePrefill()
-                ? params.withPrefillCachedTokens(sequence.cachedPromptTokens())
-                : params;
+        return params != null && params.remotePrefill() ? sequence.describe(params) : params;
     }
 
     /**

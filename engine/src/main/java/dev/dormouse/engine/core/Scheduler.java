@@ -173,8 +173,14 @@ final class Scheduler {
         }
     }
 
-    /** Takes what the workers report: frees blocks, and goes on with sequences that were read. */
-    void onReport(WorkerReport report) {
+    /**
+     * Takes what the workers report: frees blocks, and goes on with sequences that were read.
+     *
+     * @return of these, the ones that take their {@linkplain Sequence#knowsFirstToken first token}
+     *     now
+     */
+    List<Sequence> onReport(WorkerReport report) {
+        List<Sequence> taking = new ArrayList<>();
         for (RemoteKv.Received received : remote.onReport(report)) {
             Sequence sequence = received.sequence();
             switch (received.outcome()) {
@@ -182,6 +188,11 @@ final class Scheduler {
                     run(sequence);
                     counters.remotePromptTokens += sequence.externalTokens();
                     sequence.received();
+                    if (!frozen && sequence.knowsFirstToken()) {
+                        blocks.cacheFullBlocks(
+                                sequence.blocks(), sequence.tokens(), sequence.promptTokens());
+                        taking.add(sequence);
+                    }
                 }
                 case FAILED -> {
                     run(sequence);
@@ -195,6 +206,7 @@ final class Scheduler {
                 }
             }
         }
+        return taking;
     }
 
     private void failUnlessRecomputed(Sequence sequence, String reason) {

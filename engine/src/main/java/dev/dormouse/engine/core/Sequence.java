@@ -53,6 +53,7 @@ final class Sequence {
     private final Sampler sampler;
     private final OutputProcessor output;
     private final @Nullable PromptScores scores;
+    private final FirstToken firstToken;
     private BlockTable blocks = new BlockTable();
     private final int promptTokens;
     private int[] tokens;
@@ -72,13 +73,15 @@ final class Sequence {
             long order,
             GenerationListener listener,
             Sampler sampler,
-            OutputProcessor output) {
+            OutputProcessor output,
+            FirstToken firstToken) {
         this.requestId = request.id();
         this.priority = request.priority();
         this.order = order;
         this.listener = listener;
         this.sampler = sampler;
         this.output = output;
+        this.firstToken = firstToken;
         Integer promptLogprobs = request.sampling().promptLogprobs();
         this.scores =
                 promptLogprobs == null
@@ -171,8 +174,8 @@ final class Sequence {
     }
 
     /**
-     * Leading tokens whose K and V may come from the cache. The last token is always computed: its
-     * logits are needed, and a block that is written is never one that others read.
+     * Leading tokens whose K and V may come from this engine's cache. The last token never does:
+     * its logits are needed, and a block that is written is never one that others read.
      */
     int reusableTokens() {
         return scores != null && scoresPrompt()
@@ -180,9 +183,12 @@ final class Sequence {
                 : length - 1;
     }
 
-    /** Prompt tokens that did not have to be computed for it, as its usage tells. */
-    int cachedPromptTokens() {
-        return cachedPromptTokens;
+    /** The parameters of its hand-over with what their reader shall know besides. */
+    KvTransferParams describe(KvTransferParams params) {
+        KvTransferParams described = params.withPrefillCachedTokens(cachedPromptTokens);
+        return length > promptTokens
+                ? firstToken.addTo(described, tokens[promptTokens])
+                : described;
     }
 
     /**
@@ -212,8 +218,9 @@ final class Sequence {
 
     /**
      * Its read ended well. The prompt's last token stays to be computed, since its logits choose
-     * the first token of the output. What was cached counts as it did where the prompt was
-     * computed; where it is to be computed, what was read of it counts as well.
+     * the first token of the output, unless that is {@linkplain #knowsFirstToken known}. What was
+     * cached counts as it did where the prompt was computed; where it is to be computed, what was
+     * read of it counts as well.
      */
     void received() {
         provided = computed + externalTokens;
@@ -225,6 +232,22 @@ final class Sequence {
                     Math.min(params.prefillCachedTokens().orElse(cachedPromptTokens), promptTokens);
         }
         computed = Math.min(provided, length - 1);
+    }
+
+    /**
+     * Whether it has been read in full from an engine that told its first token. Only a prompt can
+     * be: whoever has output was read before.
+     */
+    boolean knowsFirstToken() {
+        return firstToken.told().isPresent() && provided == length;
+    }
+
+    /** Takes the first token that is known, so that nothing of the prompt is to be computed. */
+    SampledToken takeFirstToken() {
+        int token = firstToken.told().orElseThrow();
+        computed = length;
+        sampler.skip(token);
+        return new SampledToken(token, null);
     }
 
     /** Somebody else has its blocks from now on; it has none. */

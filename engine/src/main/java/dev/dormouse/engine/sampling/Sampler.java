@@ -68,15 +68,31 @@ public final class Sampler {
         if (penalties != null) {
             penalties.apply(values, from);
         }
-        int token =
-                parameters.temperature() < SMALLEST_TEMPERATURE
-                        ? argmax(values, from, to)
-                        : draw(values, from, to, candidates);
+        int token = isGreedy() ? argmax(values, from, to) : draw(values, from, to, candidates);
+        remember(token);
+        return new SampledToken(token, logprobsOf(token, raw, original));
+    }
+
+    /**
+     * Remembers a token that another sampler chose with the same parameters at the same place, and
+     * goes on as if it had been chosen here.
+     */
+    public void skip(int token) {
+        if (!isGreedy()) {
+            double _ = random.nextDouble();
+        }
+        remember(token);
+    }
+
+    private boolean isGreedy() {
+        return parameters.temperature() < SMALLEST_TEMPERATURE;
+    }
+
+    private void remember(int token) {
         filter.add(token);
         if (penalties != null) {
             penalties.add(token);
         }
-        return new SampledToken(token, logprobsOf(token, raw, original));
     }
 
     private static @Nullable TokenLogprobs logprobsOf(
@@ -97,9 +113,13 @@ public final class Sampler {
     /** The first of the largest values; NaN, which no sound model gives, never wins. */
     static int argmax(float[] values, int from, int to) {
         int best = from;
+        float most = values[from];
         for (int i = from + 1; i < to; i++) {
-            if (values[i] > values[best] || Float.isNaN(values[best])) {
+            float value = values[i];
+            // The first comparison alone settles nearly every token of a vocabulary.
+            if (!(value <= most) && (value > most || Float.isNaN(most))) {
                 best = i;
+                most = value;
             }
         }
         return best - from;

@@ -37,8 +37,10 @@ final class TokenFilter {
      * @throws NoTokenLeftException if no token is possible any more
      */
     void apply(float[] values, int from, int to) {
+        boolean masked = !rules.bias().isEmpty();
         Set<Integer> allowed = rules.allowed();
         if (allowed != null) {
+            masked = true;
             for (int i = from; i < to; i++) {
                 if (!allowed.contains(i - from)) {
                     values[i] = Float.NEGATIVE_INFINITY;
@@ -48,13 +50,15 @@ final class TokenFilter {
         for (List<Integer> run : rules.banned()) {
             if (endsWithBeginningOf(run)) {
                 values[from + run.getLast()] = Float.NEGATIVE_INFINITY;
+                masked = true;
             }
         }
         rules.bias().forEach((token, bias) -> values[from + token] += bias);
         if (taken < parameters.minTokens()) {
             maskEnds(values, from);
+            masked = true;
         }
-        if (values[from + Sampler.argmax(values, from, to)] == Float.NEGATIVE_INFINITY) {
+        if (masked && values[from + Sampler.argmax(values, from, to)] == Float.NEGATIVE_INFINITY) {
             throw new NoTokenLeftException();
         }
     }

@@ -17,6 +17,8 @@ import dev.dormouse.connector.SchedulerConnector;
 import dev.dormouse.connector.TransferStatistics;
 import dev.dormouse.connector.WorkerConnector;
 import dev.dormouse.connector.WorkerReport;
+import dev.dormouse.engine.GenerationRequest;
+import dev.dormouse.engine.SamplingParameters;
 import dev.dormouse.transport.TransportMetadata;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
@@ -103,6 +105,18 @@ final class FakeConnector {
                         .objectNode()
                         .put("do_remote_prefill", true)
                         .put("remote_request_id", producer));
+    }
+
+    /** The same if that engine also tells the first token, chosen like this. */
+    KvTransferParams remotePrefill(
+            List<Integer> prompt, SamplingParameters sampling, int firstToken) {
+        KvTransferParams params =
+                KvTransferParams.of(
+                        remotePrefill(prompt).toJson().put("remote_prompt_hash", "the prompt's"));
+        return FirstToken.of(
+                        new GenerationRequest("p", prompt, sampling, remoteDecode()),
+                        HashModel.VOCABULARY)
+                .addTo(params, firstToken);
     }
 
     /** Parameters of a request that another engine will decode. */

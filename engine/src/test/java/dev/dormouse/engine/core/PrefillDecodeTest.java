@@ -75,14 +75,16 @@ final class PrefillDecodeTest {
             return listener;
         }
 
-        /** Asks through both engines; expects the oracle, and no prompt computed twice. */
+        /** Asks through both engines; expects the oracle, and nothing computed or chosen twice. */
         void expectOracle(int number) {
             List<Integer> prompt = prompt(number, 5 + number);
-            long computed = decode.engine.statistics().computedPromptTokens();
+            EngineStatistics before = decode.engine.statistics();
             RecordingListener listener = decoded(prompt, prefilled(prompt));
             assertThat(listener.tokens()).isEqualTo(HashModel.oracle(prompt, 8));
             Await.until("all blocks are free", this::isIdle);
-            assertThat(decode.engine.statistics().computedPromptTokens()).isEqualTo(computed);
+            EngineStatistics after = decode.engine.statistics();
+            assertThat(after.computedPromptTokens()).isEqualTo(before.computedPromptTokens());
+            assertThat(after.remoteFirstTokens()).isEqualTo(before.remoteFirstTokens() + 1);
         }
 
         boolean isIdle() {

@@ -151,6 +151,7 @@ final class RankedPairTest {
                 assertThat(transfers.failedTransfers()).isZero();
                 assertThat(transfers.failedHandshakes()).isZero();
                 assertThat(decode.computedPromptTokens()).as("recomputed").isEqualTo(computed);
+                assertThat(decode.remoteFirstTokens()).isEqualTo((round + 1L) * prompts.size());
             }
         }
     }

@@ -371,7 +371,7 @@ final class RemoteKvTest {
             RecordingListener listener = read(engine, "r", prompt(1, 9), 1);
             engine.settle();
 
-            assertThat(listener.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
+            assertThat(listener.failed().kind()).isEqualTo(FailureKind.PAUSED);
             assertThat(connector.finishKinds.values()).containsExactly(FinishKind.FAILED);
         }
     }

@@ -212,7 +212,7 @@ final class SleepTest {
             engine.made(sleep);
 
             assertThat(running.tokens()).isEqualTo(HashModel.oracle(prompt(1, 9), 30));
-            assertThat(late.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
+            assertThat(late.failed().kind()).isEqualTo(FailureKind.PAUSED);
         }
     }
 

@@ -46,6 +46,6 @@ public final class StatisticsBoardLinearizabilityTest {
     }
 
     private StatisticsBoard.Snapshot snapshot() {
-        return new StatisticsBoard.Snapshot(steps, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        return new StatisticsBoard.Snapshot(steps, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     }
 }

@@ -17,7 +17,7 @@ final class StatisticsBoardTest {
             new StatisticsBoard(
                     () ->
                             new StatisticsBoard.Snapshot(
-                                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+                                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
                     new TransferLog(() -> 0, _ -> {}));
 
     /** Nobody may have scraped for long, and several may scrape. */

@@ -66,7 +66,7 @@ final class TransitionsTest {
                 engine.made(engine.engine.pause(mode, true));
                 RecordingListener late = engine.submit("late", prompt(1, 5), 2);
                 engine.settle();
-                assertThat(late.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
+                assertThat(late.failed().kind()).isEqualTo(FailureKind.PAUSED);
                 assertThat(late.failed().message()).contains("paused");
                 engine.made(engine.engine.resume());
             }

@@ -31,7 +31,7 @@ final class WindDownTest {
             engine.settle();
 
             assertThat(running.tokens()).isEqualTo(HashModel.oracle(prompt(1, 9), 20));
-            assertThat(late.failed().kind()).isEqualTo(FailureKind.UNAVAILABLE);
+            assertThat(late.failed().kind()).isEqualTo(FailureKind.PAUSED);
         }
     }
 

@@ -171,6 +171,28 @@ class SamplerTest {
     }
 
     @Test
+    void aTokenThatAnotherSamplerChoseCountsAsIfItHadBeenChosenHere() {
+        Settings settings = new Settings();
+        float[] values = {0.3f, 0.2f, 0.1f, 0.4f};
+        for (double temperature : new double[] {0, 1}) {
+            settings.temperature = temperature;
+            settings.repetition = 1.5;
+            settings.frequency = 0.1;
+            settings.minTokens = 3;
+            settings.rules = new TokenRules(Map.of(), null, List.of(List.of(0, 0), List.of(1, 1)));
+            for (long seed = 0; seed < 20; seed++) {
+                settings.seed = seed;
+                List<Integer> alone = sequenceOf(sampler(settings), values, 8);
+                Sampler other = sampler(settings);
+                other.skip(alone.getFirst());
+                assertThat(sequenceOf(other, values, 7))
+                        .as("temperature %s, seed %d", temperature, seed)
+                        .isEqualTo(alone.subList(1, 8));
+            }
+        }
+    }
+
+    @Test
     void repetitionPenaltyCountsPromptAndOutput() {
         Settings settings = new Settings();
         settings.repetition = 2;
