@@ -161,17 +161,20 @@ final class PagedAttention {
             for (int t = 0; t < tokens; t++) {
                 s.offsets[t] = KvWriter.offset(kvShape, blocks, start + t, unit.kvHead);
             }
-            kernels.readTokens(
-                    cache,
-                    kvShape.type(),
-                    s.offsets,
-                    tokens,
-                    config.headDimension(),
-                    s.words,
-                    s.keys,
-                    s.values);
+            boolean tiled = s.queries.rows() > Kernels.FEW_QUERIES;
+            if (tiled) {
+                kernels.readTokens(
+                        cache,
+                        kvShape.type(),
+                        s.offsets,
+                        tokens,
+                        config.headDimension(),
+                        s.words,
+                        s.keys,
+                        s.values);
+            }
             for (int group = 0; group < s.queries.groups(); group++) {
-                attendGroup(group, firstPosition - start, s);
+                attendGroup(group, firstPosition - start, tiled, tokens, s);
             }
         }
     }
@@ -191,21 +194,31 @@ final class PagedAttention {
     }
 
     /**
-     * Attends up to six queries to the tile in the scratch. The method is too long to be inlined,
-     * like the larger kernels and for the same reason: what it calls fills a compilation.
+     * Attends up to six queries to the tokens of a tile. The method is too long to be inlined, like
+     * the larger kernels and for the same reason: what it calls fills a compilation.
      *
      * @param distance the position of query 0 less the tile's first position
+     * @param tiled whether the scratch has K and V of the tokens; else the cache is read
      */
-    private void attendGroup(int group, int distance, AttentionScratch s) {
+    private void attendGroup(
+            int group, int distance, boolean tiled, int tokens, AttentionScratch s) {
         int first = group * BlockedRows.GROUP;
         int rows = s.queries.rowsOf(group);
         if (distance + (first + rows - 1) / queriesPerKvHead < 0) {
             return;
         }
-        int blocks = config.headDimension() / TILE;
+        int head = config.headDimension();
+        KvType type = Objects.requireNonNull(shape).type();
         int start = s.queries.index(first, 0);
         int stride = s.queries.index(0, 1);
-        kernels.product(s.keys, 0, blocks, s.queries.values(), start, stride, rows, s.scores);
+        float[] x = s.queries.values();
+        if (tiled) {
+            kernels.product(s.keys, 0, head / TILE, x, start, stride, rows, s.scores);
+        } else {
+            kernels.scoreTokens(
+                    cache, type, s.offsets, tokens, head, s.words, x, start, stride, rows,
+                    s.scores);
+        }
         for (int r = 0; r < rows; r++) {
             int count = Math.min(TILE, distance + (first + r) / queriesPerKvHead + 1);
             if (count > 0) {
@@ -216,8 +229,13 @@ final class PagedAttention {
                 s.keep(r);
             }
         }
-        for (int b = 0; b < blocks; b++) {
-            kernels.product(s.values, b * TILE * TILE, 1, s.scores, 0, 0, rows, s.product);
+        for (int b = 0; b < head / TILE; b++) {
+            if (tiled) {
+                kernels.product(s.values, b * TILE * TILE, 1, s.scores, 0, 0, rows, s.product);
+            } else {
+                kernels.sumTokens(
+                        cache, type, s.offsets, tokens, head, b * TILE, s.scores, rows, s.product);
+            }
             for (int r = 0; r < rows; r++) {
                 int sum = s.sumIndex(first + r, b);
                 kernels.merge(s.state, sum, s.product, r * TILE, s.oldWeights[r], s.newWeights[r]);

@@ -70,6 +70,8 @@ final class WeightLoader {
             throw new ModelException(
                     "load weights: " + source.path() + " cannot be read; was it shortened?", e);
         }
+        // Or its pages would count as this process's memory until somebody else needs them.
+        source.tensors().forEach(tensor -> source.data(tensor).unload());
         if (expected == null) {
             expected = found;
             return;

@@ -7,8 +7,10 @@ import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.Kernels;
 import dev.dormouse.model.kernel.ScalarKernels;
 import dev.dormouse.testkit.Seeded;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -71,6 +73,42 @@ final class LlamaModelTest {
                     assertThat(model.weightBytes(0)).isPositive();
                     assertThat(model.weightBytes(0) % 64).isZero();
                 });
+    }
+
+    @Test
+    void noPageOfTheFileCountsAsTheProcesssMemoryOnceTheWeightsAreLoaded() throws IOException {
+        Path path = TinyModel.random(true, new SplittableRandom(1), MIXED).write(directory);
+        long fileKib = Files.size(path) >> 10;
+        try (GgufFile file = GgufFile.open(path);
+                LlamaModel model = LlamaModel.open(file, 1)) {
+            file.tensors().forEach(tensor -> touch(file.data(tensor)));
+            assertThat(residentKib(path)).isGreaterThanOrEqualTo(fileKib);
+
+            ModelMemory memory = new ModelMemory(model, 16, 1, KvType.F16);
+            memory.close();
+            // What is left holds the file's header, and the beginning of a tensor at most.
+            assertThat(residentKib(path)).isLessThan(fileKib / 4);
+        }
+    }
+
+    private static void touch(MemorySegment bytes) {
+        for (long i = 0; i < bytes.byteSize(); i += 1024) {
+            var _ = bytes.get(ValueLayout.JAVA_BYTE, i);
+        }
+    }
+
+    /** Of a mapped file's pages, those that this process has. */
+    private static long residentKib(Path file) throws IOException {
+        long kib = 0;
+        boolean ofFile = false;
+        for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
+            if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
+                ofFile = line.endsWith(file.toString());
+            } else if (ofFile && line.startsWith("Rss:")) {
+                kib += Long.parseLong(line.replaceAll("[^0-9]", ""));
+            }
+        }
+        return kib;
     }
 
     /** The rows of the tiny model are shorter than a block of the K types. */

@@ -24,8 +24,6 @@ import org.junit.jupiter.api.TestInstance;
  */
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class LlamaReferenceTest {
-    private static final int GREEDY_TOKENS = 16;
-
     private GgufFile file;
     private LlamaModel model;
     private ModelMemory memory;
@@ -35,6 +33,11 @@ class LlamaReferenceTest {
     /** How many ranks share the model. */
     int ranks() {
         return 1;
+    }
+
+    /** How far each prompt is continued. */
+    int greedyTokens() {
+        return 16;
     }
 
     @BeforeAll
@@ -87,7 +90,7 @@ class LlamaReferenceTest {
         List<float[]> rows = memory.forward(chunk);
         List<Integer> top1 = rows.stream().map(LlamaReferenceTest::best).toList();
         List<Integer> continuation = new ArrayList<>(List.of(top1.getLast()));
-        while (continuation.size() < GREEDY_TOKENS) {
+        while (continuation.size() < greedyTokens()) {
             int position = tokens.length + continuation.size() - 1;
             continuation.add(best(step(position, continuation.getLast())));
         }
@@ -125,7 +128,7 @@ class LlamaReferenceTest {
         List<String> different = new ArrayList<>();
         for (Answer answer : answers) {
             if (!answer.continuation.equals(
-                    answer.prompt.continuation().subList(0, GREEDY_TOKENS))) {
+                    answer.prompt.continuation().subList(0, greedyTokens()))) {
                 different.add(answer.prompt.name());
             }
         }

@@ -21,6 +21,8 @@ final class Cursor {
     private static final ValueLayout.OfLong LONG =
             ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
 
+    private static final char REPLACEMENT = '\ufffd';
+
     private final MemorySegment bytes;
     private final String file;
     private long position;
@@ -87,7 +89,7 @@ final class Cursor {
     }
 
     void skipString(String what) {
-        skip(count("the length of " + what, 1), what);
+        skip(length(what), what);
     }
 
     /** Reads a name: a length-prefixed string of 1 to {@code limitBytes} bytes. */
@@ -101,14 +103,20 @@ final class Cursor {
 
     /** Reads a length-prefixed string of at most {@code limitBytes} bytes. */
     String string(String what, int limitBytes) {
-        long length = count("the length of " + what, 1);
+        long length = length(what);
         if (length > limitBytes) {
             throw new GgufException(
-                    "read %s: %s is %d bytes long, the limit is %d"
-                            .formatted(file, what, length, limitBytes));
+                    "read %s: %s at byte %d is %d bytes long, the limit is %d"
+                            .formatted(file, what, position, length, limitBytes));
         }
         long start = advance(length, what);
         byte[] encoded = bytes.asSlice(start, length).toArray(ValueLayout.JAVA_BYTE);
+        String text = new String(encoded, StandardCharsets.UTF_8);
+        return text.indexOf(REPLACEMENT) < 0 ? text : decodeStrictly(encoded, what, start);
+    }
+
+    /** For what is malformed, or has a replacement character of its own. */
+    private String decodeStrictly(byte[] encoded, String what, long start) {
         try {
             return StandardCharsets.UTF_8
                     .newDecoder()
@@ -120,6 +128,13 @@ final class Cursor {
             throw new GgufException(
                     "read %s: %s at byte %d is not UTF-8".formatted(file, what, start), e);
         }
+    }
+
+    /** A vocabulary has many strings: words for messages are put together only where one is due. */
+    private long length(String what) {
+        long left = remaining() - Long.BYTES;
+        boolean fits = left >= 0 && Long.compareUnsigned(bytes.get(LONG, position), left) <= 0;
+        return fits ? int64(what) : count("the length of " + what, 1);
     }
 
     private long advance(long length, String what) {

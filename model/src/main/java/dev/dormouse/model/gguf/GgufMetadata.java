@@ -130,8 +130,9 @@ public final class GgufMetadata {
         require(key, entry, entry.elementType == ValueType.STRING, "an array of strings");
         Cursor cursor = at(key, entry);
         List<String> values = new ArrayList<>(arrayLength(key, entry));
+        String what = "a string of " + named(key);
         for (long i = 0; i < entry.count; i++) {
-            values.add(cursor.string("element " + i + " of " + named(key), MAX_STRING_BYTES));
+            values.add(cursor.string(what, MAX_STRING_BYTES));
         }
         return Collections.unmodifiableList(values);
     }
@@ -179,18 +180,18 @@ public final class GgufMetadata {
         return (int) entry.count;
     }
 
+    /** All of the file's values are known to be there, so {@code key} will do for a message. */
     private long readInteger(Cursor cursor, ValueType type, String key) {
-        String what = named(key);
         return switch (type) {
-            case UINT8 -> Byte.toUnsignedLong(cursor.int8(what));
-            case INT8 -> cursor.int8(what);
-            case UINT16 -> Short.toUnsignedLong(cursor.int16(what));
-            case INT16 -> cursor.int16(what);
-            case UINT32 -> cursor.uint32(what);
-            case INT32 -> cursor.int32(what);
-            case INT64 -> cursor.int64(what);
+            case UINT8 -> Byte.toUnsignedLong(cursor.int8(key));
+            case INT8 -> cursor.int8(key);
+            case UINT16 -> Short.toUnsignedLong(cursor.int16(key));
+            case INT16 -> cursor.int16(key);
+            case UINT32 -> cursor.uint32(key);
+            case INT32 -> cursor.int32(key);
+            case INT64 -> cursor.int64(key);
             case UINT64 -> {
-                long value = cursor.int64(what);
+                long value = cursor.int64(key);
                 if (value < 0) {
                     throw new GgufException(
                             "read metadata of %s: '%s' is %s, the limit is %d"
@@ -209,8 +210,8 @@ public final class GgufMetadata {
 
     private static double readReal(Cursor cursor, ValueType type, String key) {
         return type == ValueType.FLOAT32
-                ? Float.intBitsToFloat(cursor.int32(named(key)))
-                : Double.longBitsToDouble(cursor.int64(named(key)));
+                ? Float.intBitsToFloat(cursor.int32(key))
+                : Double.longBitsToDouble(cursor.int64(key));
     }
 
     private Cursor at(String key, Entry entry) {

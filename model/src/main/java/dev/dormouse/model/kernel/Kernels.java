@@ -18,6 +18,9 @@ public interface Kernels {
     /** Inputs, and outputs, of a tile. */
     int TILE = 32;
 
+    /** As many queries do not pay for tiles of K and V. */
+    int FEW_QUERIES = 4;
+
     /**
      * The fastest implementation here: vectors where the process has the module {@code
      * jdk.incubator.vector} ({@code --add-modules}). Both need a processor with fused multiply-add.
@@ -153,6 +156,47 @@ public interface Kernels {
             int[] words,
             float[] keys,
             float[] values);
+
+    /**
+     * Scores up to {@link #FEW_QUERIES} queries: as {@link #readTokens} and then {@link #product}
+     * with the tiles of K, but without making tiles.
+     *
+     * @param words scratch of {@code 32 * headDimension / 2}
+     * @param x as for {@link #product}, with the queries as its rows
+     * @param scores receives {@code [query][32]}; what is past {@code tokens} is of no meaning, and
+     *     {@link #FEW_QUERIES} rows may be overwritten
+     */
+    void scoreTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int[] words,
+            float[] x,
+            int xOffset,
+            int xStride,
+            int queries,
+            float[] scores);
+
+    /**
+     * Sums V, each token's times its weight, for up to {@link #FEW_QUERIES} queries: as {@link
+     * #product} with a tile of V.
+     *
+     * @param dimension the first of 32 dimensions
+     * @param weights {@code [query][32]}
+     * @param out receives {@code [query][32]}; {@link #FEW_QUERIES} rows may be overwritten
+     */
+    void sumTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int dimension,
+            float[] weights,
+            int queries,
+            float[] out);
 
     /**
      * Turns a row of 32 scores into {@code exp(score - maximum)}, zero from {@code count} on.

@@ -38,12 +38,12 @@ public final class Lanes {
     }
 
     /** Adds up 16 partial sums; overwrites them. */
-    static float fold(float[] partial) {
+    static float fold(float[] partial, int at) {
         for (int half = COUNT / 2; half > 0; half /= 2) {
-            for (int i = 0; i < half; i++) {
+            for (int i = at; i < at + half; i++) {
                 partial[i] += partial[i + half];
             }
         }
-        return partial[0];
+        return partial[at];
     }
 }

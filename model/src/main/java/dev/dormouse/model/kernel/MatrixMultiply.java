@@ -21,8 +21,8 @@ public final class MatrixMultiply {
     /** Panels handed to a thread at once, as a share of all: small, since threads may be slow. */
     private static final int SHARES_PER_THREAD = 8;
 
-    /** As many rows do not pay for a tile. */
-    private static final int MOST_PACKED_ROWS = 3;
+    /** As many rows do not pay for a tile, if the matrix is quantised. */
+    private static final int MOST_PACKED_ROWS = 2;
 
     private final Kernels kernels;
     private final ComputeThreads threads;
@@ -36,9 +36,8 @@ public final class MatrixMultiply {
     private int outFrom;
     private int stride;
     private boolean adding;
-    private int packedFrom;
 
-    /** The last rows in the form for each type of matrix. */
+    /** Rows that need no tile, in the form for each type of matrix. */
     private final Map<TensorType, float[]> prepared = new EnumMap<>(TensorType.class);
 
     /** Multiplies on {@code threads}, which must not be in use meanwhile. */
@@ -98,10 +97,10 @@ public final class MatrixMultiply {
         this.outFrom = from;
         this.stride = stride;
         int panels = 0;
-        for (PackedMatrix matrix : matrices) {
-            panels += matrix.panels();
+        // By index, here and below: an iterator for each product would be garbage.
+        for (int i = 0; i < matrices.size(); i++) {
+            panels += matrices.get(i).panels();
         }
-        packedFrom = firstPackedRow(rows.rows());
         prepareRows(rows);
         try {
             threads.run(panels, Math.max(1, panels / (threads.count() * SHARES_PER_THREAD)), work);
@@ -110,24 +109,23 @@ public final class MatrixMultiply {
         }
     }
 
-    /** Rows of a last group that are few are multiplied without a tile. */
-    private static int firstPackedRow(int rows) {
-        int rest = rows % BlockedRows.GROUP;
-        return rest <= MOST_PACKED_ROWS ? rows - rest : rows;
+    private static boolean isPacked(PackedMatrix matrix, BlockedRows rows) {
+        return matrix.isQuantised() && rows.rows() <= MOST_PACKED_ROWS;
     }
 
     private void prepareRows(BlockedRows rows) {
-        int length = (rows.rows() - packedFrom) * rows.blocks() * BLOCK;
+        int length = rows.rows() * rows.blocks() * BLOCK;
         @Nullable TensorType last = null;
-        for (PackedMatrix matrix : matrices) {
-            if (length > 0 && matrix.isQuantised() && matrix.type() != last) {
+        for (int i = 0; i < matrices.size(); i++) {
+            PackedMatrix matrix = matrices.get(i);
+            if (isPacked(matrix, rows) && matrix.type() != last) {
                 last = matrix.type();
                 float[] buffer = prepared.get(last);
                 if (buffer == null || buffer.length < length) {
                     buffer = new float[length];
                     prepared.put(last, buffer);
                 }
-                kernels.prepareRows(last, rows, packedFrom, buffer);
+                kernels.prepareRows(last, rows, 0, buffer);
             }
         }
     }
@@ -135,7 +133,8 @@ public final class MatrixMultiply {
     private void panels(int from, int to, int thread) {
         int first = 0;
         int outputOffset = outFrom;
-        for (PackedMatrix matrix : matrices) {
+        for (int i = 0; i < matrices.size(); i++) {
+            PackedMatrix matrix = matrices.get(i);
             int last = first + matrix.panels();
             for (int panel = Math.max(from, first); panel < Math.min(to, last); panel++) {
                 multiply(matrix, panel - first, outputOffset, scratch[thread]);
@@ -155,16 +154,15 @@ public final class MatrixMultiply {
                 System.arraycopy(out, r * stride + column, acc, r * PANEL, width);
             }
         }
-        int packed = matrix.isQuantised() ? packedFrom : x.rows();
+        boolean packed = isPacked(matrix, x);
         for (int block = 0; block < matrix.blocks(); block++) {
             long offset = matrix.blockOffset(panel, block);
             kernels.heads(matrix, weights, offset, scratch.heads);
-            if (packed > 0) {
-                kernels.expand(matrix, weights, offset, scratch.tile);
-                multiplyGroups(x, packed, block, scratch, acc);
-            }
-            if (packed < x.rows()) {
+            if (packed) {
                 multiplyPacked(matrix, offset, x, block, scratch, acc);
+            } else {
+                kernels.expand(matrix, weights, offset, scratch.tile);
+                multiplyTile(x, block, scratch, acc);
             }
         }
         for (int r = 0; r < x.rows(); r++) {
@@ -172,13 +170,21 @@ public final class MatrixMultiply {
         }
     }
 
-    private void multiplyGroups(BlockedRows x, int end, int block, Scratch scratch, float[] acc) {
-        for (int row = 0; row < end; row += BlockedRows.GROUP) {
-            int count = Math.min(BlockedRows.GROUP, end - row);
+    private void multiplyTile(BlockedRows x, int block, Scratch scratch, float[] acc) {
+        int count;
+        for (int row = 0; row < x.rows(); row += count) {
+            count = rowsAtOnce(x.rows() - row);
             int at = x.index(row, block);
             kernels.product(scratch.tile, 0, 1, x.values(), at, 0, count, scratch.product);
             accumulate(x, row, count, block, scratch, acc);
         }
+    }
+
+    /** Six, which is the most; but twice four rather than six and one or two, which take longer. */
+    private static int rowsAtOnce(int left) {
+        return left == BlockedRows.GROUP + 1 || left == BlockedRows.GROUP + 2
+                ? 4
+                : Math.min(BlockedRows.GROUP, left);
     }
 
     private void multiplyPacked(
@@ -189,12 +195,9 @@ public final class MatrixMultiply {
             Scratch scratch,
             float[] acc) {
         float[] prepared = Objects.requireNonNull(this.prepared.get(matrix.type()));
-        for (int row = packedFrom; row < x.rows(); row += 2) {
-            int count = Math.min(2, x.rows() - row);
-            int from = (row - packedFrom) * matrix.inputs() + block * BLOCK;
-            kernels.packedProduct(matrix, weights, offset, prepared, from, count, scratch.product);
-            accumulate(x, row, count, block, scratch, acc);
-        }
+        int from = block * BLOCK;
+        kernels.packedProduct(matrix, weights, offset, prepared, from, x.rows(), scratch.product);
+        accumulate(x, 0, x.rows(), block, scratch, acc);
     }
 
     private void accumulate(

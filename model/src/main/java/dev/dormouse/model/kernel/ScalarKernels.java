@@ -141,7 +141,7 @@ public final class ScalarKernels implements Kernels {
             float element = x[xOffset + i];
             partial[i % Lanes.COUNT] = Math.fma(element, element, partial[i % Lanes.COUNT]);
         }
-        float scale = normScale(Lanes.fold(partial), width, epsilon);
+        float scale = normScale(Lanes.fold(partial, 0), width, epsilon);
         for (int i = 0; i < width; i++) {
             out.values()[out.index(row, i / BLOCK) + i % BLOCK] =
                     x[xOffset + i] * scale * weights.get(FLOAT, weightOffset + 4L * i);
@@ -187,6 +187,55 @@ public final class ScalarKernels implements Kernels {
                 keys[d * TILE + t] = widen(type, cache.get(HALF, key));
                 values[d / TILE * TILE * TILE + t * TILE + d % TILE] =
                         widen(type, cache.get(HALF, value));
+            }
+        }
+    }
+
+    @Override
+    public void scoreTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int[] words,
+            float[] x,
+            int xOffset,
+            int xStride,
+            int queries,
+            float[] scores) {
+        for (int q = 0; q < queries; q++) {
+            for (int t = 0; t < tokens; t++) {
+                float sum = 0.0f;
+                for (int d = 0; d < headDimension; d++) {
+                    short key = cache.get(HALF, offsets[t] + (long) type.bytes() * d);
+                    float element = x[xOffset + d / TILE * xStride + q * TILE + d % TILE];
+                    sum = Math.fma(element, widen(type, key), sum);
+                }
+                scores[q * TILE + t] = sum;
+            }
+        }
+    }
+
+    @Override
+    public void sumTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int dimension,
+            float[] weights,
+            int queries,
+            float[] out) {
+        for (int q = 0; q < queries; q++) {
+            for (int n = 0; n < TILE; n++) {
+                float sum = 0.0f;
+                for (int t = 0; t < tokens; t++) {
+                    long at = offsets[t] + (long) type.bytes() * (headDimension + dimension + n);
+                    sum = Math.fma(weights[q * TILE + t], widen(type, cache.get(HALF, at)), sum);
+                }
+                out[q * TILE + n] = sum;
             }
         }
     }

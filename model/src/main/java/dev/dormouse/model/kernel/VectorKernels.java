@@ -129,7 +129,9 @@ public final class VectorKernels implements Kernels {
             float epsilon,
             BlockedRows out,
             int row) {
-        float sumOfSquares = VectorRows.sumOfSquares(x, xOffset, width);
+        // The partial sums lie where the row's first elements will.
+        float sumOfSquares =
+                VectorRows.sumOfSquares(x, xOffset, width, out.values(), out.index(row, 0));
         float scale = ScalarKernels.normScale(sumOfSquares, width, epsilon);
         for (int b = 0; b < width / BLOCK; b++) {
             int i = b * BLOCK;
@@ -166,6 +168,44 @@ public final class VectorKernels implements Kernels {
             float[] values) {
         VectorTokens.readKeys(cache, type, offsets, tokens, headDimension, words, keys);
         VectorTokens.readValues(cache, type, offsets, tokens, headDimension, values);
+    }
+
+    @Override
+    public void scoreTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int[] words,
+            float[] x,
+            int xOffset,
+            int xStride,
+            int queries,
+            float[] scores) {
+        VectorTokens.transposeKeys(cache, offsets, tokens, headDimension / 2, words);
+        int blocks = headDimension / TILE;
+        for (int t = 0; t < tokens; t += VectorShapes.LENGTH) {
+            VectorFewQueries.scores(words, type, blocks, x, xOffset, xStride, scores, t);
+        }
+    }
+
+    @Override
+    public void sumTokens(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int tokens,
+            int headDimension,
+            int dimension,
+            float[] weights,
+            int queries,
+            float[] out) {
+        long from = (long) type.bytes() * (headDimension + dimension);
+        for (int n = 0; n < TILE; n += 2 * VectorShapes.LENGTH) {
+            long at = from + (long) type.bytes() * n;
+            VectorFewQueries.sums(cache, type, offsets, tokens, at, weights, out, n);
+        }
     }
 
     @Override

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteOrder;
 import java.util.Arrays;
 import jdk.incubator.vector.FloatVector;
+import jdk.incubator.vector.VectorOperators;
 
 /** What goes along rows: normalisation, gate, softmax, merges. */
 final class VectorRows {
@@ -24,21 +25,23 @@ final class VectorRows {
         }
     }
 
-    static float sumOfSquares(float[] values, int offset, int width) {
-        float[] partial = new float[Lanes.COUNT];
+    /**
+     * Adds up squares.
+     *
+     * @param partial room for the partial sums, from {@code at} on: an array of their own for each
+     *     row would be garbage
+     */
+    static float sumOfSquares(float[] values, int offset, int width, float[] partial, int at) {
         for (int lane = 0; lane < Lanes.COUNT; lane += LENGTH) {
-            squares(values, offset + lane, offset + width).intoArray(partial, lane);
+            FloatVector sum = all(0.0f);
+            for (int i = offset + lane; i < offset + width; i += Lanes.COUNT) {
+                FloatVector x = floats(values, i);
+                sum = x.fma(x, sum);
+            }
+            // Not returned from a method of its own, which would have made objects of the vectors.
+            sum.intoArray(partial, at + lane);
         }
-        return Lanes.fold(partial);
-    }
-
-    private static FloatVector squares(float[] values, int from, int end) {
-        FloatVector sum = all(0.0f);
-        for (int i = from; i < end; i += Lanes.COUNT) {
-            FloatVector x = floats(values, i);
-            sum = x.fma(x, sum);
-        }
-        return sum;
+        return Lanes.fold(partial, at);
     }
 
     /** {@code y = x * scale * weight} over 32 elements. */
@@ -68,7 +71,8 @@ final class VectorRows {
     }
 
     static float softmax(float[] scores, int offset, int count) {
-        float maximum = Lanes.maximum(scores, offset, count);
+        float maximum =
+                count == TILE ? maximum(scores, offset) : Lanes.maximum(scores, offset, count);
         FloatVector subtrahend = all(maximum);
         for (int t = 0; t < count; t += LENGTH) {
             FloatVector x = floats(scores, offset + t).sub(subtrahend);
@@ -76,5 +80,13 @@ final class VectorRows {
         }
         Arrays.fill(scores, offset + count, offset + TILE, 0.0f);
         return maximum;
+    }
+
+    private static float maximum(float[] scores, int offset) {
+        FloatVector maximum = floats(scores, offset);
+        for (int t = LENGTH; t < TILE; t += LENGTH) {
+            maximum = maximum.max(floats(scores, offset + t));
+        }
+        return maximum.reduceLanes(VectorOperators.MAX);
     }
 }

@@ -1,6 +1,7 @@
 package dev.dormouse.model.kernel;
 
 import static dev.dormouse.model.kernel.PackedMatrix.PANEL;
+import static dev.dormouse.model.kernel.VectorPackedProduct.TOP_BYTE;
 import static dev.dormouse.model.kernel.VectorShapes.INTS;
 import static dev.dormouse.model.kernel.VectorShapes.LENGTH;
 import static dev.dormouse.model.kernel.VectorShapes.all;
@@ -24,6 +25,7 @@ import jdk.incubator.vector.IntVector;
 final class VectorTiles {
     private static final IntVector NIBBLE = IntVector.broadcast(INTS, 15);
     private static final IntVector UPPER_HALF = IntVector.broadcast(INTS, 0xFFFF0000);
+    private static final FloatVector BYTE = all(0x1p-24f);
 
     private VectorTiles() {}
 
@@ -63,39 +65,42 @@ final class VectorTiles {
 
     /** One method, so that it is too large to be inlined: see {@link VectorShapes}. */
     static void expand(PackedMatrix matrix, MemorySegment weights, long words, float[] tile) {
-        for (int i = 0; i < matrix.words() * PANEL; i += LENGTH) {
-            IntVector word = ints(weights, words + 4L * i);
-            int n = i % PANEL;
-            switch (matrix.type()) {
-                case F32 -> word.reinterpretAsFloats().intoArray(tile, i);
-                case F16 -> {
-                    int to = 2 * i - n;
-                    lowerHalves(word).intoArray(tile, to);
-                    upperHalves(word).intoArray(tile, to + PANEL);
-                }
-                case BF16 -> {
-                    int to = 2 * i - n;
-                    word.lanewise(LSHL, 16).reinterpretAsFloats().intoArray(tile, to);
-                    word.and(UPPER_HALF).reinterpretAsFloats().intoArray(tile, to + PANEL);
-                }
-                case Q8_0, Q5_0, Q5_1, Q5_K -> {
-                    int to = 4 * i - 3 * n;
-                    for (int k = 0; k < 4; k++) {
-                        toFloats(word.lanewise(ASHR, 24)).intoArray(tile, to + k * PANEL);
-                        word = word.lanewise(LSHL, 8);
+        for (int j = 0; j < matrix.words(); j++) {
+            for (int n = 0; n < PANEL; n += LENGTH) {
+                IntVector word = ints(weights, words + 4L * (PANEL * j + n));
+                switch (matrix.type()) {
+                    case F32 -> word.reinterpretAsFloats().intoArray(tile, PANEL * j + n);
+                    case F16 -> {
+                        int to = 2 * PANEL * j + n;
+                        lowerHalves(word).intoArray(tile, to);
+                        upperHalves(word).intoArray(tile, to + PANEL);
                     }
-                }
-                case Q4_0, Q4_1, Q4_K -> {
-                    // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.
-                    int to = 4 * i - 3 * n;
-                    for (int k = 0; k < 4; k++) {
-                        toFloats(word.and(NIBBLE)).intoArray(tile, to + k * PANEL);
-                        word = word.lanewise(LSHR, 4);
-                        toFloats(word.and(NIBBLE)).intoArray(tile, to + (16 + k) * PANEL);
-                        word = word.lanewise(LSHR, 4);
+                    case BF16 -> {
+                        int to = 2 * PANEL * j + n;
+                        word.lanewise(LSHL, 16).reinterpretAsFloats().intoArray(tile, to);
+                        word.and(UPPER_HALF).reinterpretAsFloats().intoArray(tile, to + PANEL);
                     }
+                    case Q8_0, Q5_0, Q5_1, Q5_K -> {
+                        // Multiplying is cheaper than a second shift, and as exact.
+                        int to = 4 * PANEL * j + n;
+                        toFloats(word.and(TOP_BYTE)).mul(BYTE).intoArray(tile, to);
+                        for (int k = 1; k < 4; k++) {
+                            word = word.lanewise(LSHL, 8);
+                            toFloats(word.and(TOP_BYTE)).mul(BYTE).intoArray(tile, to + k * PANEL);
+                        }
+                    }
+                    case Q4_0, Q4_1, Q4_K -> {
+                        // The low nibbles of 16 bytes are inputs 0 to 15, the high ones 16 to 31.
+                        int to = 4 * PANEL * j + n;
+                        for (int k = 0; k < 4; k++) {
+                            toFloats(word.and(NIBBLE)).intoArray(tile, to + k * PANEL);
+                            word = word.lanewise(LSHR, 4);
+                            toFloats(word.and(NIBBLE)).intoArray(tile, to + (16 + k) * PANEL);
+                            word = word.lanewise(LSHR, 4);
+                        }
+                    }
+                    case Q6_K -> throw new IllegalArgumentException("expand: scaled: " + matrix);
                 }
-                case Q6_K -> throw new IllegalArgumentException("expand: scaled: " + matrix);
             }
         }
     }

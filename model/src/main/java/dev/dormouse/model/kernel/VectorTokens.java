@@ -37,14 +37,7 @@ final class VectorTokens {
         if (tokens < TILE) {
             Arrays.fill(words, 0, pairs * TILE, 0);
         }
-        for (int t = 0; t < tokens; t++) {
-            long from = offsets[t];
-            for (int i = 0; i < pairs; i += 2) {
-                long two = cache.get(TWO_PAIRS, from + 4L * i);
-                words[i * TILE + t] = (int) two;
-                words[(i + 1) * TILE + t] = (int) (two >>> 32);
-            }
-        }
+        transposeKeys(cache, offsets, tokens, pairs, words);
         for (int i = 0; i < pairs; i++) {
             for (int t = 0; t < TILE; t += LENGTH) {
                 IntVector pair = IntVector.fromArray(INTS, words, i * TILE + t);
@@ -61,6 +54,19 @@ final class VectorTokens {
                         pair.and(UPPER_HALF).reinterpretAsFloats().intoArray(keys, to + TILE);
                     }
                 }
+            }
+        }
+    }
+
+    /** Brings pairs of K's elements into the order {@code [pair][token]}. */
+    static void transposeKeys(
+            MemorySegment cache, long[] offsets, int tokens, int pairs, int[] words) {
+        for (int t = 0; t < tokens; t++) {
+            long from = offsets[t];
+            for (int i = 0; i < pairs; i += 2) {
+                long two = cache.get(TWO_PAIRS, from + 4L * i);
+                words[i * TILE + t] = (int) two;
+                words[(i + 1) * TILE + t] = (int) (two >>> 32);
             }
         }
     }

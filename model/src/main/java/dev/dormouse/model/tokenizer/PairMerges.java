@@ -41,7 +41,7 @@ final class PairMerges {
             List<String> pair = pairs.get(rank);
             int left = vocabulary.id(pair.getFirst());
             int right = vocabulary.id(pair.getLast());
-            int merged = vocabulary.id(String.join("", pair));
+            int merged = vocabulary.id(pair.getFirst().concat(pair.getLast()));
             if (pair.size() != 2 || left < 0 || right < 0 || merged < 0) {
                 throw new TokenizerException(
                         "load tokenizer: entry %d of '%s', '%s', is no pair of tokens with a token"

@@ -18,6 +18,13 @@ import java.util.SplittableRandom;
  */
 public final class KernelComparison {
     private static final int CASES = 6;
+
+    /** Of weights; the first one makes subnormal half precision numbers. */
+    private static final float[] SCALES = {0x1p-18f, 2.0f, 0x1p13f};
+
+    /** Of a block's elements. */
+    private static final float[] MAGNITUDES = {0x1p-100f, 0x1p-60f, 0x1p60f};
+
     private static final Kernels SCALAR = new ScalarKernels();
     private static final Kernels VECTOR = new VectorKernels();
 
@@ -48,20 +55,25 @@ public final class KernelComparison {
     public static void packedProducts() {
         forEachType(
                 (matrix, weights, random) -> {
-                    if (matrix.isQuantised()) {
-                        packedProduct(matrix, weights, 1, random);
-                        packedProduct(matrix, weights, 2, random);
+                    for (int rows = 1; rows <= 2 && matrix.isQuantised(); rows++) {
+                        int length = (3 + rows) * matrix.inputs();
+                        packedProduct(matrix, weights, rows, floats(length, random), random);
+                        packedProduct(matrix, weights, rows, extremes(length, random), random);
                     }
                 });
     }
 
     private static void packedProduct(
-            PackedMatrix matrix, MemorySegment weights, int rows, SplittableRandom random) {
+            PackedMatrix matrix,
+            MemorySegment weights,
+            int rows,
+            float[] elements,
+            SplittableRandom random) {
         int width = matrix.inputs();
         BlockedRows x = new BlockedRows();
         x.reshape(3 + rows, width);
         for (int row = 0; row < 3 + rows; row++) {
-            SCALAR.copyRow(floats(width, random), 0, width, x, row);
+            SCALAR.copyRow(elements, row * width, width, x, row);
         }
         int block = random.nextInt(matrix.blocks());
         long offset = matrix.blockOffset(matrix.panels() - 1, block);
@@ -73,6 +85,20 @@ public final class KernelComparison {
         VECTOR.prepareRows(matrix.type(), x, 3, prepared);
         VECTOR.packedProduct(matrix, weights, offset, prepared, block * TILE, rows, actual);
         assertSame(rows + " rows " + matrix, actual, expected);
+    }
+
+    /** Blocks from the smallest numbers that {@link VectorPackedProduct} takes to large ones. */
+    private static float[] extremes(int length, SplittableRandom random) {
+        float[] values = floats(length, random);
+        float least = 1.0f;
+        for (int i = 0; i < length; i++) {
+            if (i % TILE == 0) {
+                least = MAGNITUDES[random.nextInt(MAGNITUDES.length)];
+            }
+            float size = random.nextInt(8) == 0 ? 0.0f : least * (1 + Math.abs(values[i]));
+            values[i] = Math.copySign(size, values[i]);
+        }
+        return values;
     }
 
     /** Products of one to six rows with one to three tiles, and what is added to sums. */
@@ -151,7 +177,9 @@ public final class KernelComparison {
                 });
     }
 
-    /** Tokens of both types and several head dimensions, scattered over a region. */
+    /**
+     * Tokens of both types and several head dimensions, scattered over a region, as tiles or not.
+     */
     public static void tokens() {
         Seeded.forAll(
                 CASES,
@@ -185,7 +213,49 @@ public final class KernelComparison {
             VECTOR.readTokens(cache, type, offsets, count, head, words, keys, values);
             assertSame("keys", keys, expectedKeys);
             assertSame("values", values, expectedValues);
+            for (int queries = 1; queries <= Kernels.FEW_QUERIES; queries++) {
+                fewQueries(cache, type, offsets, count, head, queries, keys, values, random);
+            }
         }
+    }
+
+    /** Without tiles, and with the tiles of the same tokens. */
+    private static void fewQueries(
+            MemorySegment cache,
+            KvType type,
+            long[] offsets,
+            int count,
+            int head,
+            int queries,
+            float[] keys,
+            float[] values,
+            SplittableRandom random) {
+        int group = BlockedRows.GROUP * TILE;
+        int[] words = new int[head / 2 * TILE];
+        java.util.Arrays.fill(words, -1);
+        float[] x = floats(3 + head / TILE * group, random);
+        float[] tiled = new float[group];
+        float[] expected = new float[group];
+        float[] actual = new float[group];
+        SCALAR.product(keys, 0, head / TILE, x, 3, group, queries, tiled);
+        SCALAR.scoreTokens(
+                cache, type, offsets, count, head, words, x, 3, group, queries, expected);
+        VECTOR.scoreTokens(cache, type, offsets, count, head, words, x, 3, group, queries, actual);
+        float[] weights = new float[group];
+        for (int q = 0; q < queries; q++) {
+            for (int i = q * TILE; i < q * TILE + count; i++) {
+                assertThat(expected[i]).as("score %d", i).isEqualTo(tiled[i]);
+                assertThat(actual[i]).as("score %d", i).isEqualTo(tiled[i]);
+                weights[i] = (float) random.nextDouble();
+            }
+        }
+        int block = random.nextInt(head / TILE);
+        SCALAR.product(values, block * TILE * TILE, 1, weights, 0, 0, queries, tiled);
+        SCALAR.sumTokens(
+                cache, type, offsets, count, head, block * TILE, weights, queries, expected);
+        VECTOR.sumTokens(cache, type, offsets, count, head, block * TILE, weights, queries, actual);
+        assertSame("sums", queries * TILE, expected, tiled);
+        assertSame("sums", queries * TILE, actual, tiled);
     }
 
     private interface MatrixCase {
@@ -198,10 +268,11 @@ public final class KernelComparison {
                 random -> {
                     for (TensorType type : TensorType.values()) {
                         int outputs = 1 + random.nextInt(70);
+                        float scale = SCALES[random.nextInt(SCALES.length)];
                         int block = Math.max(TILE, type.blockElements());
                         int inputs = block * (1 + random.nextInt(3));
                         PackedMatrix matrix = new PackedMatrix(type, outputs, inputs, 64);
-                        byte[] tensor = TensorBytes.random(type, outputs, inputs, 2.0f, random);
+                        byte[] tensor = TensorBytes.random(type, outputs, inputs, scale, random);
                         try (Arena arena = Arena.ofConfined()) {
                             MemorySegment weights = arena.allocate(64 + matrix.lengthBytes(), 64);
                             for (int panel = 0; panel < matrix.panels(); panel++) {

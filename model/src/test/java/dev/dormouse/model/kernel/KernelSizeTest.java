@@ -18,9 +18,10 @@ final class KernelSizeTest {
 
     @Test
     void largeKernelsAreTooLongToBeInlined() throws IOException, ClassNotFoundException {
-        assertTooLong(VectorProduct.class, "threeRows", "sixRows");
+        assertTooLong(VectorProduct.class, "threeRows", "fourRows", "sixRows");
         assertTooLong(VectorPackedProduct.class, "nibbles", "bytes");
         assertTooLong(VectorScaledProduct.class, "bytes");
+        assertTooLong(VectorFewQueries.class, "scores", "sums");
         assertTooLong(VectorSums.class, "sixRows");
         assertTooLong(VectorTiles.class, "expand", "expandScaled");
         assertTooLong(Class.forName("dev.dormouse.model.PagedAttention"), "attendGroup");
