@@ -4,6 +4,8 @@ Run by ``./dormouse test --interop``. Prints a line per check; the exit status i
 """
 
 import contextlib
+import dataclasses
+import json
 import sys
 import threading
 import time
@@ -64,6 +66,9 @@ class World:
         self.push_decode = Engine(
             launcher, "--no-enable-prefix-caching", "--kv-transfer-config", push % "kv_consumer"
         )
+        turns = '{"kv_connector":"NixlConnector","kv_role":"kv_both","kv_connector_extra_config":'
+        turns += '{"bidirectional_kv_xfer":true,"kv_recompute_threshold":0}}'
+        self.both = Engine(launcher, "--kv-transfer-config", turns, "--no-enable-prefix-caching")
         self.engines = list(vars(self).values())
 
     def start(self):
@@ -137,7 +142,10 @@ def the_payload_is_what_vllm_expects(world):
     payload = protocol.decode(frames[0], protocol.HandshakePayload)
     equal(payload.compatibility_hash, protocol.compatibility_hash())
     metadata = protocol.decode(payload.agent_metadata_bytes, protocol.AgentMetadata)
-    equal(protocol.encode(metadata), payload.agent_metadata_bytes)
+    keys = protocol.decode(payload.agent_metadata_bytes, dict)
+    equal(list(keys), list(dataclasses.asdict(metadata)) + ["same_host"])
+    del keys["same_host"]
+    equal(protocol.encode(metadata), protocol.encode(keys))
     count = metadata.num_blocks
     equal(metadata.engine_id, params["remote_engine_id"])
     expected = Peer().metadata(
@@ -216,8 +224,8 @@ def broken_questions_get_no_answer_and_harm_nobody(world):
         [b"", bytes(1 << 20)],
     ):
         equal(ask(params, frames, timeout_ms=300), None)
-    as_text = [b"", protocol.encode([protocol.GET_META.decode(), 0, 0])]
-    equal(ask(params, as_text)[0], ask(params)[0])
+    for constant in (protocol.GET_META.decode(), "other", b"other", b"x" * 300):
+        equal(ask(params, [b"", protocol.encode([constant, 0, 0])])[0], ask(params)[0])
     expect(ask(params, [b"", protocol.question(0, 1)])[0] != ask(params)[0], "no such rank")
     read(Peer(), params)
 
@@ -312,12 +320,62 @@ def what_does_not_fit_is_refused_by_policy(world):
                 soon(decoder.is_idle, f"case {number} leaves nothing")
 
 
+def what_comes_in_a_pause_lets_its_holder_go(world):
+    with holder(world) as ([peer], _, params):
+        equal(world.failing.call("/pause?mode=wait")[0], 200)
+        mine = params()
+        text = world.failing.complete(PROMPT, mine)
+        expect(text.startswith("503 engine_paused "), text)
+        equal(peer.hear(lambda m: True), completion(mine))
+        equal(world.failing.call("/resume")[0], 200)
+        equal(world.failing.complete(PROMPT, params()), world.text)
+
+
 def a_refused_request_lets_its_holder_go(world):
     with holder(world) as ([peer], _, params):
         mine = params()
         body = {"prompt": PROMPT, "max_tokens": 0, "kv_transfer_params": mine}
         equal(world.failing.call("/v1/completions", body)[0], 400)
         equal(peer.hear(lambda m: True), completion(mine))
+
+
+# ------------------------------------------------------------------- next turns
+
+
+def what_was_decoded_is_read_by_a_prefill_engine(world):
+    with holder(world) as (_, _, params):
+        body = {"prompt": PROMPT, "max_tokens": 12, "temperature": 0, "kv_transfer_params": params()}
+        answer = json.loads(world.both.call("/v1/completions", body)[1])
+    equal(answer["choices"][0]["text"], world.text)
+    turn = answer["kv_transfer_params"]
+    equal((turn["do_remote_decode"], turn["do_remote_prefill"]), (True, False))
+    left = turn["remote_blocks_expiry_time"] - protocol.decode(ask(turn)[1], float)
+    expect(420 < left < 480, f"held for the time of vLLM's decode engines, {left} s are left")
+    expect(turn["remote_num_tokens"] > world.tokens, "the output is held, too")
+    expect(numpy.array_equal(read(Peer(), turn)[:, :, : world.tokens], world.kv), "the same KV")
+    soon(world.both.is_idle, "the blocks are free")
+
+
+def a_next_turn_is_read_from_a_decode_engine_in_time(world):
+    computed = "dormouse:prompt_tokens_computed_total"
+    late = "vllm:nixl_num_kv_expired_reqs_total"
+    for seconds, is_late in ((60, False), (4, True)):
+        with holder(world) as ([peer], _, params):
+            mine = params(
+                do_remote_prefill=False,
+                do_remote_decode=True,
+                remote_blocks_expiry_time=time.perf_counter() + seconds,
+            )
+            before = world.both.metric(computed), world.both.metric(late)
+            body = {"prompt": PROMPT, "max_tokens": 1, "kv_transfer_params": mine}
+            answer = json.loads(world.both.call("/v1/completions", body)[1])
+            equal(world.both.metric(computed) - before[0], world.tokens if is_late else 0)
+            equal(world.both.metric(late) - before[1], float(is_late))
+            if not is_late:
+                equal(peer.hear(lambda m: True), completion(mine))
+        kv = read(Peer(), answer["kv_transfer_params"])
+        expect(numpy.array_equal(kv[:, :, :-1], world.kv[:, :, :-1]), "the same KV")
+        soon(world.both.is_idle, "the blocks are free")
 
 
 # ------------------------------------------------------------------------- push
@@ -396,7 +454,10 @@ CHECKS = [
     a_higher_generation_costs_one_handshake_and_a_lower_none,
     ranks_and_short_blocks_are_put_together,
     what_does_not_fit_is_refused_by_policy,
+    what_comes_in_a_pause_lets_its_holder_go,
     a_refused_request_lets_its_holder_go,
+    what_was_decoded_is_read_by_a_prefill_engine,
+    a_next_turn_is_read_from_a_decode_engine_in_time,
     pushed_blocks_come_whichever_side_is_first,
     a_decode_engine_registers_and_takes_a_push,
 ]

@@ -1,6 +1,7 @@
 """Dormouse engines as processes of their own, driven over HTTP."""
 
 import json
+import os
 import re
 import subprocess
 import threading
@@ -20,6 +21,7 @@ class Engine:
             [launcher, "serve", "--port", "0", "--side-channel-port", "0"]
             + ["--max-model-len", "512", "--kv-cache-memory", "64MiB", "--kv-lease-duration", "6"]
             + list(options),
+            env=os.environ | {"VLLM_SERVER_DEV_MODE": "1"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -66,7 +68,7 @@ class Engine:
         answer = json.loads(text)
         if status == 200:
             return answer["choices"][0]["text"]
-        return f"{status} {answer['error']['message']}"
+        return f"{status} {answer['error']['code']} {answer['error']['message']}"
 
     def prefill(self, prompt, request_id=None):
         """The parameters with which another engine gets at the prompt's KV."""

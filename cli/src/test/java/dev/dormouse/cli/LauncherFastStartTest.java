@@ -40,11 +40,20 @@ final class LauncherFastStartTest extends LauncherFixture {
         for (String command : List.of("route", "version", "doctor", "bench", "help")) {
             assertThat(sandbox.run(command).err()).doesNotContain(PREPARING);
         }
+        assertThat(sandbox.run("bench", "transfer").err()).doesNotContain(PREPARING);
 
         Run help = sandbox.run("serve", "--help");
 
         assertThat(help.err()).isEmpty();
         assertThat(help.out()).noneMatch(option -> option.startsWith("-XX:AOTCache"));
+    }
+
+    @Test
+    void benchesOfServersMeasureTheirFastStarts() throws Exception {
+        for (String bench : List.of("costs", "serve")) {
+            assertThat(sandbox.run("bench", bench).err()).contains(PREPARING);
+            sandbox.remove("checkout/cli/target/" + sandbox.builds().getFirst() + "/dormouse.aot");
+        }
     }
 
     @Test

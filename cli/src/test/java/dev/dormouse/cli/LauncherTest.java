@@ -239,7 +239,7 @@ final class LauncherTest extends LauncherFixture {
                 .singleElement()
                 .asString()
                 .startsWith("1 /model.gguf ")
-                .endsWith(" verify --fail-at-end -pl nixl -Dtest=A B")
+                .endsWith(" verify --fail-at-end -pl nixl -Dtest=A B -T 2")
                 .doesNotContain("spotless");
     }
 

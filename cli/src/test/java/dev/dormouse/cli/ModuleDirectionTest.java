@@ -18,7 +18,7 @@ class ModuleDirectionTest {
                     Map.entry("nixl", List.of("foreign")),
                     Map.entry("memory", List.of("cuda", "foreign")),
                     Map.entry("transport", List.of()),
-                    Map.entry("transport.nixl", List.of("transport", "nixl")),
+                    Map.entry("transport.nixl", List.of("transport", "nixl", "cuda", "foreign")),
                     Map.entry("transport.local", List.of("transport", "cuda", "foreign")),
                     Map.entry("connector", List.of("transport")),
                     Map.entry("model", List.of()),
@@ -60,6 +60,16 @@ class ModuleDirectionTest {
                 .should()
                 .dependOnClassesThat()
                 .resideInAPackage("dev.dormouse.cli..")
+                .check(CLASSES);
+    }
+
+    /** Benchmarks stand in the packages of what they measure, but in a module of their own. */
+    @Test
+    void noBenchmarkOfJmhIsOnTheClassPath() {
+        noClasses()
+                .should()
+                .dependOnClassesThat()
+                .resideInAPackage("org.openjdk.jmh..")
                 .check(CLASSES);
     }
 

@@ -1,20 +1,17 @@
 package dev.dormouse.cli.bench;
 
-import dev.dormouse.model.KvCacheShape;
-import dev.dormouse.model.KvType;
+import dev.dormouse.cli.fleet.Json;
 import dev.dormouse.model.LlamaModel;
-import dev.dormouse.model.Logits;
 import dev.dormouse.model.ModelFiles;
-import dev.dormouse.model.PagedKv;
-import dev.dormouse.model.RankView;
-import dev.dormouse.model.SequenceChunk;
+import java.io.IOException;
+import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.SplittableRandom;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -28,15 +25,18 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "engine",
         mixinStandardHelpOptions = true,
-        description =
-                "Tokens per second of prefill and decode: the median over some repetitions, after a warm-up.")
+        description = {
+            "Tokens per second of prefill and decode: the median over some repetitions, after a warm-up.",
+            "",
+            "Beside them what bounds them: arithmetic of matrices and attention, and bytes of weights and KV that the steps must read,"
+                    + " with their ratio to how fast the same threads just read the weights, measured in the same run."
+        })
 final class EngineBench implements Callable<Integer> {
-    private static final int BLOCK_TOKENS = 16;
-    private static final int CHUNK_TOKENS = 512;
     private static final int WARM_UPS = 2;
     private static final int[] PREFILLS = {128, 512};
-    private static final int DECODE_TOKENS = 64;
-    private static final int[] DECODE_SEQUENCES = {1, 8};
+    private static final int DECODE_STEPS = 64;
+    private static final int DEPTH = 960;
+    private static final int[] DECODE_SEQUENCES = {1, 8, 16};
 
     @Spec private CommandSpec spec;
 
@@ -63,8 +63,11 @@ final class EngineBench implements Callable<Integer> {
             description = "Counted runs (default: ${DEFAULT-VALUE}).")
     private int repetitions;
 
+    @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
+    private @Nullable Path json;
+
     @Override
-    public Integer call() {
+    public Integer call() throws IOException {
         if (model == null || repetitions < 1) {
             throw new ParameterException(
                     spec.commandLine(), "needs --model PATH, and --repetitions of at least 1");
@@ -78,119 +81,117 @@ final class EngineBench implements Callable<Integer> {
                 weights.add(arena.allocate(llama.weightBytes(rank), 64));
                 llama.loadWeights(rank, weights.getLast());
             }
-            System.out.printf(
-                    "%s, %d threads, %d %s%n",
-                    llama.config().name(), count, ranks, ranks == 1 ? "rank" : "ranks");
+            double memory = MemoryRate.gigabytesPerSecond(weights, count);
+            printHead(llama, count, memory);
+            List<EngineRate> rates = new ArrayList<>();
             for (int tokens : PREFILLS) {
-                report(
-                        "prefill " + tokens + " tokens",
-                        tokens,
-                        median(() -> prefill(llama, weights, arena, tokens)));
+                rates.add(prefill(llama, weights, tokens, memory));
             }
             for (int sequences : DECODE_SEQUENCES) {
-                String what = "decode " + sequences + (sequences == 1 ? " sequence" : " sequences");
-                report(
-                        what,
-                        DECODE_TOKENS * sequences,
-                        median(() -> decode(llama, weights, arena, sequences)));
+                rates.add(decode(llama, weights, sequences, 0, memory));
+            }
+            rates.add(decode(llama, weights, 1, DEPTH, memory));
+            if (json != null) {
+                Json.write(json, report(llama, count, memory, rates));
             }
         }
         return 0;
     }
 
-    /** Something whose seconds are measured. */
-    private interface Measured {
-        double seconds();
+    private Map<String, Object> report(
+            LlamaModel llama, int count, double memory, List<EngineRate> rates) {
+        return Map.of(
+                "model",
+                llama.config().name(),
+                "threads",
+                count,
+                "ranks",
+                ranks,
+                "repetitions",
+                repetitions,
+                "memory_read_gb_per_s",
+                memory,
+                "rates",
+                rates);
     }
 
-    private double median(Measured measured) {
+    private EngineRate prefill(
+            LlamaModel llama, List<MemorySegment> weights, int tokens, double memory) {
+        EngineWork work = EngineWork.prefill(llama.config(), bytes(weights), tokens);
+        try (EngineLoad load = new EngineLoad(llama, weights, 1, tokens)) {
+            return rate(work, () -> load.prefill(tokens), memory);
+        }
+    }
+
+    private EngineRate decode(
+            LlamaModel llama,
+            List<MemorySegment> weights,
+            int sequences,
+            int depth,
+            double memory) {
+        EngineWork work =
+                EngineWork.decode(
+                        llama.config(),
+                        bytes(weights),
+                        sequences,
+                        depth,
+                        DECODE_STEPS,
+                        EngineLoad.kvTokenBytes(llama));
+        try (EngineLoad load = new EngineLoad(llama, weights, sequences, depth + DECODE_STEPS)) {
+            load.prefill(depth);
+            return rate(work, () -> load.decode(depth, DECODE_STEPS), memory);
+        }
+    }
+
+    private static long bytes(List<MemorySegment> weights) {
+        return weights.stream().mapToLong(MemorySegment::byteSize).sum();
+    }
+
+    private EngineRate rate(EngineWork work, Runnable run, double memory) {
         for (int i = 0; i < WARM_UPS; i++) {
-            var _ = measured.seconds();
+            run.run();
         }
-        return IntStream.range(0, repetitions)
-                .mapToDouble(i -> measured.seconds())
-                .sorted()
-                .toArray()[repetitions / 2];
+        double median =
+                IntStream.range(0, repetitions)
+                        .mapToDouble(_ -> seconds(run))
+                        .sorted()
+                        .toArray()[repetitions / 2];
+        EngineRate rate = EngineRate.of(work, median, memory);
+        print(rate);
+        return rate;
     }
 
-    private static void report(String what, int tokens, double seconds) {
-        System.out.printf(Locale.ROOT, "%-20s %8.1f tokens/s%n", what, tokens / seconds);
-    }
-
-    private static double prefill(
-            LlamaModel llama, List<MemorySegment> weights, Arena arena, int tokens) {
-        List<RankView> views = views(llama, weights, arena, tokens);
-        int[] prompt = prompt(llama, tokens);
-        int[] table = table(0, blocks(tokens));
+    private static double seconds(Runnable run) {
         long start = System.nanoTime();
-        for (int from = 0; from < tokens; from += CHUNK_TOKENS) {
-            int to = Math.min(tokens, from + CHUNK_TOKENS);
-            int[] chunk = java.util.Arrays.copyOfRange(prompt, from, to);
-            var _ =
-                    llama.forward(
-                            List.of(new SequenceChunk(chunk, from, table, to == tokens ? 1 : 0)),
-                            views);
-        }
+        run.run();
         return (System.nanoTime() - start) / 1e9;
     }
 
-    private static double decode(
-            LlamaModel llama, List<MemorySegment> weights, Arena arena, int sequences) {
-        int blocks = blocks(DECODE_TOKENS + 1);
-        List<RankView> views = views(llama, weights, arena, sequences * blocks * BLOCK_TOKENS);
-        int[] next = prompt(llama, sequences);
-        long start = System.nanoTime();
-        for (int position = 0; position < DECODE_TOKENS; position++) {
-            List<SequenceChunk> batch = new ArrayList<>();
-            for (int i = 0; i < sequences; i++) {
-                batch.add(
-                        new SequenceChunk(
-                                new int[] {next[i]}, position, table(i * blocks, blocks), 1));
-            }
-            Logits logits = llama.forward(batch, views);
-            for (int i = 0; i < sequences; i++) {
-                next[i] = argmax(logits, i);
-            }
-        }
-        return (System.nanoTime() - start) / 1e9;
+    private void printHead(LlamaModel llama, int count, double memory) {
+        PrintWriter out = spec.commandLine().getOut();
+        out.printf(
+                Locale.ROOT,
+                "%s, %d %s, %d %s; the weights can be read at %.1f GB/s%n",
+                llama.config().name(),
+                count,
+                count == 1 ? "thread" : "threads",
+                ranks,
+                ranks == 1 ? "rank" : "ranks",
+                memory);
+        out.printf("%-20s %9s %9s %9s %9s%n", "", "tokens/s", "GFLOP/s", "read GB/s", "ratio");
+        out.flush();
     }
 
-    private static int argmax(Logits logits, int row) {
-        int from = logits.offset(row);
-        int best = from;
-        for (int i = from; i < from + logits.vocabularySize(); i++) {
-            best = logits.values()[i] > logits.values()[best] ? i : best;
-        }
-        return best - from;
-    }
-
-    /** The ranks' weights, each with a cache for as many tokens. */
-    private static List<RankView> views(
-            LlamaModel llama, List<MemorySegment> weights, Arena arena, int tokens) {
-        return weights.stream()
-                .map(ofRank -> new RankView(ofRank, cache(llama, arena, tokens)))
-                .toList();
-    }
-
-    private static PagedKv cache(LlamaModel llama, Arena arena, int tokens) {
-        KvCacheShape shape = llama.kvCacheShape(BLOCK_TOKENS, KvType.F16);
-        int blocks = blocks(tokens);
-        List<MemorySegment> layers =
-                IntStream.range(0, shape.layers())
-                        .mapToObj(i -> arena.allocate(blocks * shape.blockBytes(), 64))
-                        .toList();
-        return new PagedKv(shape, blocks, layers);
-    }
-
-    private static int[] prompt(LlamaModel llama, int tokens) {
-        return new SplittableRandom(1).ints(tokens, 0, llama.config().vocabularySize()).toArray();
-    }
-
-    private static int[] table(int first, int count) {
-        return IntStream.range(first, first + count).toArray();
-    }
-
-    private static int blocks(int tokens) {
-        return Math.ceilDiv(tokens, BLOCK_TOKENS);
+    private void print(EngineRate rate) {
+        PrintWriter out = spec.commandLine().getOut();
+        out.printf(
+                Locale.ROOT,
+                "%-20s %9.1f %9.1f %9.2f %9.2f%n",
+                rate.workload(),
+                rate.tokensPerSecond(),
+                rate.gigaflopsPerSecond(),
+                rate.readGigabytesPerSecond(),
+                rate.readRatio());
+        out.flush();
     }
 }

@@ -1,5 +1,6 @@
 package dev.dormouse.cli.bench;
 
+import dev.dormouse.cli.bench.cuda.DeviceKeepBench;
 import dev.dormouse.cli.bench.cuda.DeviceSleepBench;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
@@ -33,13 +34,21 @@ import picocli.CommandLine.Spec;
             "Growth of both engines per cycle of sleep, wake and one hand-over.",
             "",
             "In each cycle the prefill engine sleeps and wakes, then a prompt goes through the router: a handshake, a read, a"
-                    + " decode. Memory and descriptors come from the system; each figure is the median slope between all pairs of"
-                    + " samples, the warm-up left out."
+                    + " decode. Memory, mappings, descriptors and threads come from the system; each figure is the median slope between all"
+                    + " pairs of samples, the warm-up left out. With 1000 cycles or more they are judged: at most 16 KiB per cycle, and nothing else."
+        },
+        exitCodeListHeading = "%nExit status:%n",
+        exitCodeList = {
+            "0:Measured; from 1000 cycles on: nothing grows.",
+            "1:Something grows; the report says what."
         })
 final class SleepBench implements Callable<Integer> {
     private static final int SAMPLES = 20;
     private static final int KV_CACHE_MIB = 64;
     private static final int TOKENS = 2;
+
+    /** Below that the JVM compiles and its heap finds its size. */
+    private static final int JUDGED_CYCLES = 1000;
 
     @Spec private CommandSpec spec;
 
@@ -56,6 +65,7 @@ final class SleepBench implements Callable<Integer> {
     private @Nullable Integer chosenCycles;
 
     private int cycles;
+    private List<String> excesses = List.of();
 
     @Option(names = "--both", description = "The decode engine sleeps as well, in every cycle.")
     private boolean both;
@@ -97,11 +107,9 @@ final class SleepBench implements Callable<Integer> {
         }
         Map<String, Object> report = device == Device.CUDA ? cuda() : host();
         if (json != null) {
-            Files.writeString(
-                    json,
-                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
+            Json.write(json, report);
         }
-        return 0;
+        return excesses.isEmpty() ? 0 : 1;
     }
 
     private Map<String, Object> cuda() {
@@ -111,10 +119,12 @@ final class SleepBench implements Callable<Integer> {
             DeviceSleepBench.print(result, spec.commandLine().getOut());
             return Map.of("device", "cuda", "cycles", result);
         }
-        List<DeviceSleepBench.Sleep> sleeps =
-                bench.run(sizesMiB.stream().map(size -> (long) size << 20).toList());
+        List<Long> bytes = sizesMiB.stream().map(size -> (long) size << 20).toList();
+        List<DeviceSleepBench.Sleep> sleeps = bench.run(bytes);
         DeviceSleepBench.print(sleeps, spec.commandLine().getOut());
-        return Map.of("device", "cuda", "sleeps", sleeps);
+        List<DeviceKeepBench.Kept> kept = new DeviceKeepBench(new Progress(System.err)).run(bytes);
+        DeviceKeepBench.print(kept, spec.commandLine().getOut());
+        return Map.of("device", "cuda", "sleeps", sleeps, "kept_on_host", kept);
     }
 
     private Map<String, Object> host() throws IOException {
@@ -125,8 +135,23 @@ final class SleepBench implements Callable<Integer> {
         try (Fleet fleet = Fleet.start(FleetOptions.of(model, KV_CACHE_MIB, transport), logs)) {
             growth = measure(fleet, progress);
         }
+        if (cycles >= JUDGED_CYCLES) {
+            excesses = growth.stream().flatMap(of -> of.excesses().stream()).toList();
+        }
         print(growth);
-        return Map.of("device", "host", "cycles", cycles, "growth", growth);
+        return Map.of(
+                "device",
+                "host",
+                "transport",
+                transport.toString(),
+                "both",
+                both,
+                "cycles",
+                cycles,
+                "growth",
+                growth,
+                "excesses",
+                excesses);
     }
 
     private List<Growth> measure(Fleet fleet, Progress progress) {
@@ -172,17 +197,24 @@ final class SleepBench implements Callable<Integer> {
 
     private void print(List<Growth> growth) {
         PrintWriter out = spec.commandLine().getOut();
-        out.printf("%-10s %16s %16s %16s%n", "engine", "PSS", "anonymous", "descriptors");
-        out.printf("%-10s %16s %16s %16s%n", "", "KiB per cycle", "KiB per cycle", "per cycle");
+        out.printf(
+                "%-10s %13s %13s %13s %13s %13s%n",
+                "engine", "PSS", "anonymous", "mappings", "descriptors", "threads");
+        out.printf(
+                "%-10s %13s %13s %13s %13s %13s%n",
+                "", "KiB per cycle", "KiB per cycle", "per cycle", "per cycle", "per cycle");
         for (Growth of : growth) {
             out.printf(
                     Locale.ROOT,
-                    "%-10s %16.2f %16.2f %16.3f%n",
+                    "%-10s %13.2f %13.2f %13.3f %13.3f %13.3f%n",
                     of.engine(),
                     of.pssBytes() / 1024,
                     of.anonymousBytes() / 1024,
-                    of.descriptors());
+                    of.mappings(),
+                    of.descriptors(),
+                    of.threads());
         }
+        excesses.forEach(out::println);
         out.flush();
     }
 }

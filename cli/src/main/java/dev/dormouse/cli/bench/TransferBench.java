@@ -30,8 +30,11 @@ import picocli.CommandLine.Spec;
             "Rates at which KV blocks come from another process of this host, by transport.",
             "",
             "Blocks are read in random order into random places. Each round also copies the same blocks plainly from a mapping of the"
-                    + " same memory; a rate is given with its ratio to that. The best of all rounds counts, as in STREAM; in a first one, which does"
-                    + " not count, every byte is compared."
+                    + " same memory; a rate is given with its ratio to that, by the wall clock and by the reading process's processor time."
+                    + " The best of all rounds counts, as in STREAM; in three first ones, which do not count, every byte is compared.",
+            "",
+            "Of cuda the plain copy is cuMemcpyDtoD, or cuMemcpyPeer for a reader on another GPU, and nixl is measured up to 64 MiB:"
+                    + " UCX cannot open handles of memory that can be unmapped."
         })
 final class TransferBench implements Callable<Integer> {
     private static final long MIB = 1 << 20;
@@ -76,6 +79,14 @@ final class TransferBench implements Callable<Integer> {
                     "Whose memory: host, or cuda for the first GPU's (default: ${DEFAULT-VALUE}).")
     private Device device = Device.HOST;
 
+    @Option(
+            names = "--reader-device",
+            paramLabel = "N",
+            split = ",",
+            description =
+                    "GPUs of readers, of cuda; the memory is on GPU 0 (default: 0, and 1 where it reaches that).")
+    private List<Integer> readerDevices = List.of();
+
     @Option(names = "--json", paramLabel = "FILE", description = "Write the figures as JSON, too.")
     private @Nullable Path json;
 
@@ -85,9 +96,7 @@ final class TransferBench implements Callable<Integer> {
         requireOptions();
         Map<String, Object> report = device == Device.CUDA ? cuda() : host();
         if (json != null) {
-            Files.writeString(
-                    json,
-                    Json.MAPPER.valueToTree(report).toPrettyString() + System.lineSeparator());
+            Json.write(json, report);
         }
         return 0;
     }
@@ -104,14 +113,27 @@ final class TransferBench implements Callable<Integer> {
     }
 
     private Map<String, Object> cuda() {
-        List<DeviceTransferBench.Rate> rates =
+        DeviceTransferBench.Report report =
                 new DeviceTransferBench(new Progress(System.err))
                         .run(
-                                sizesMiB.stream().map(size -> size * MIB).toList(),
-                                blocksKiB.stream().map(block -> block * 1024L).toList(),
-                                rounds);
-        DeviceTransferBench.print(rates, spec.commandLine().getOut());
-        return Map.of("device", "cuda", "rounds", rounds, "rates", rates);
+                                new DeviceTransferBench.Plan(
+                                        transports,
+                                        readerDevices.isEmpty()
+                                                ? DeviceTransferBench.readerDevices()
+                                                : readerDevices,
+                                        sizesMiB.stream().map(size -> size * MIB).toList(),
+                                        blocksKiB.stream().map(block -> block * 1024L).toList(),
+                                        rounds));
+        DeviceTransferBench.print(report, spec.commandLine().getOut());
+        return Map.of(
+                "device",
+                "cuda",
+                "rounds",
+                rounds,
+                "rates",
+                report.rates(),
+                "notes",
+                report.notes());
     }
 
     private Map<String, Object> host() throws IOException {
@@ -180,19 +202,24 @@ final class TransferBench implements Callable<Integer> {
     private void print(List<TransferRate> rates) {
         PrintWriter out = spec.commandLine().getOut();
         out.printf(
-                "%-10s %8s %9s %9s %9s %7s%n",
-                "transport", "size", "block", "rate", "memcpy", "ratio");
-        out.printf("%-10s %8s %9s %9s %9s %7s%n", "", "MiB", "KiB", "GB/s", "GB/s", "");
+                "%-10s %8s %9s %9s %9s %7s %9s %9s %9s%n",
+                "transport", "size", "block", "rate", "memcpy", "ratio", "rate", "memcpy", "ratio");
+        out.printf(
+                "%-10s %8s %9s %9s %9s %7s %9s %9s %9s%n",
+                "", "MiB", "KiB", "GB/s", "GB/s", "", "GB/CPU s", "GB/CPU s", "by CPU");
         for (TransferRate rate : rates) {
             out.printf(
                     Locale.ROOT,
-                    "%-10s %8d %9d %9.2f %9.2f %7.2f%n",
+                    "%-10s %8d %9d %9.2f %9.2f %7.2f %9.2f %9.2f %9.2f%n",
                     rate.transport(),
                     rate.bytes() / MIB,
                     rate.blockBytes() >> 10,
                     rate.gigabytesPerSecond(),
                     rate.memcpyGigabytesPerSecond(),
-                    rate.ratio());
+                    rate.ratio(),
+                    rate.gigabytesPerCpuSecond(),
+                    rate.memcpyGigabytesPerCpuSecond(),
+                    rate.cpuRatio());
         }
         out.flush();
     }

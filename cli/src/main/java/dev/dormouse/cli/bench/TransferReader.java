@@ -1,6 +1,7 @@
 package dev.dormouse.cli.bench;
 
 import dev.dormouse.cli.fleet.FleetException;
+import dev.dormouse.foreign.ProcessCpuClock;
 import dev.dormouse.transport.BlockList;
 import dev.dormouse.transport.BlockRow;
 import dev.dormouse.transport.KvTransport;
@@ -15,16 +16,20 @@ import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.locks.LockSupport;
 
 /** The reading side of {@code dormouse bench transfer}: one mapping, and one peer per transport. */
 final class TransferReader implements AutoCloseable {
     private static final byte[] NOTIFICATION = {'b'};
     private static final long SEED = 1;
+    private static final long PAUSE_NANOS = 20_000;
+
+    /** Rounds that do not count, while the JVM compiles; all bytes are compared in them. */
+    private static final int WARM_UPS = 3;
 
     /** A transport with the owner loaded. */
     private record Loaded(KvTransport transport, Registration own, RemotePeer peer) {}
@@ -83,41 +88,63 @@ final class TransferReader implements AutoCloseable {
      */
     List<TransferRate> measure(long bytes, long blockBytes, int rounds) {
         Blocks blocks = Blocks.of(bytes, blockBytes);
-        Map<String, double[]> seconds = new LinkedHashMap<>();
-        double[] memcpy = new double[rounds];
-        loaded.keySet().forEach(name -> seconds.put(name, new double[rounds]));
-        for (int round = -1; round < rounds; round++) { // the first is warm-up, and is checked
-            double plain = memcpy(blocks);
-            for (Map.Entry<String, double[]> each : seconds.entrySet()) {
+        Map<String, Best> best = new LinkedHashMap<>();
+        loaded.keySet().forEach(name -> best.put(name, new Best()));
+        Best memcpy = new Best();
+        for (int round = -WARM_UPS; round < rounds; round++) {
+            Taken plain = memcpy(blocks);
+            for (Map.Entry<String, Best> each : best.entrySet()) {
                 if (round < 0) {
                     side.segment().asSlice(0, bytes).fill((byte) 0);
                 }
-                double taken = read(each.getKey(), blocks);
+                Taken taken = read(each.getKey(), blocks);
                 if (round < 0) {
                     requireRight(each.getKey(), blocks);
                 } else {
-                    each.getValue()[round] = taken;
+                    each.getValue().add(taken);
                 }
             }
             if (round >= 0) {
-                memcpy[round] = plain;
+                memcpy.add(plain);
             }
         }
         List<TransferRate> rates = new ArrayList<>();
-        seconds.forEach(
+        best.forEach(
                 (name, taken) ->
                         rates.add(
                                 new TransferRate(
                                         name,
                                         bytes,
                                         blockBytes,
-                                        bytes / best(taken) / 1e9,
-                                        bytes / best(memcpy) / 1e9)));
+                                        bytes / (double) taken.nanos,
+                                        bytes / (double) memcpy.nanos,
+                                        bytes / (double) taken.cpuNanos,
+                                        bytes / (double) memcpy.cpuNanos)));
         return rates;
     }
 
-    private double memcpy(Blocks blocks) {
+    /** What a copy has taken, by the wall clock and of this process's processor time. */
+    private record Taken(long nanos, long cpuNanos) {
+        static Taken since(long startNanos, long startCpuNanos) {
+            return new Taken(
+                    System.nanoTime() - startNanos, ProcessCpuClock.nanos() - startCpuNanos);
+        }
+    }
+
+    /** The least of each that was seen. */
+    private static final class Best {
+        private long nanos = Long.MAX_VALUE;
+        private long cpuNanos = Long.MAX_VALUE;
+
+        void add(Taken taken) {
+            nanos = Math.min(nanos, taken.nanos());
+            cpuNanos = Math.min(cpuNanos, taken.cpuNanos());
+        }
+    }
+
+    private Taken memcpy(Blocks blocks) {
         MemorySegment target = side.segment();
+        long cpuStart = ProcessCpuClock.nanos();
         long start = System.nanoTime();
         for (int i = 0; i < blocks.from().length; i++) {
             MemorySegment.copy(
@@ -127,10 +154,10 @@ final class TransferReader implements AutoCloseable {
                     blocks.to()[i] * blocks.blockBytes(),
                     blocks.blockBytes());
         }
-        return (System.nanoTime() - start) / 1e9;
+        return Taken.since(start, cpuStart);
     }
 
-    private double read(String name, Blocks blocks) {
+    private Taken read(String name, Blocks blocks) {
         Loaded over = loaded.get(name);
         if (over == null) {
             throw new IllegalArgumentException(name);
@@ -139,15 +166,20 @@ final class TransferReader implements AutoCloseable {
                 over.transport().prepareLocal(List.of(row(side.range().address(), blocks)));
         BlockList remote =
                 over.transport().prepareRemote(over.peer(), List.of(row(owner.address(), blocks)));
+        long cpuStart = ProcessCpuClock.nanos();
         long start = System.nanoTime();
         Transfer transfer =
                 over.transport().read(local, blocks.to(), remote, blocks.from(), NOTIFICATION);
         TransferState state = transfer.poll();
         while (state instanceof TransferState.InProgress) {
-            Thread.onSpinWait();
+            if (name.equals(TransferSide.LOCAL)) {
+                LockSupport.parkNanos(PAUSE_NANOS); // a thread of its own copies
+            } else {
+                Thread.onSpinWait();
+            }
             state = transfer.poll();
         }
-        double seconds = (System.nanoTime() - start) / 1e9;
+        Taken taken = Taken.since(start, cpuStart);
         if (state instanceof TransferState.Failed(String reason)) {
             throw new FleetException("a read over " + name + " failed: " + reason);
         }
@@ -156,7 +188,7 @@ final class TransferReader implements AutoCloseable {
         }
         local.close();
         remote.close();
-        return seconds;
+        return taken;
     }
 
     private static BlockRow row(long address, Blocks blocks) {
@@ -179,10 +211,6 @@ final class TransferReader implements AutoCloseable {
                 throw new FleetException("a read over " + name + " brought wrong bytes");
             }
         }
-    }
-
-    private static double best(double[] seconds) {
-        return Arrays.stream(seconds).min().orElseThrow();
     }
 
     @Override

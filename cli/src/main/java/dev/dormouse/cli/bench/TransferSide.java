@@ -22,8 +22,11 @@ import java.util.Set;
 
 /** Memory that can sleep and the transports over it, on either side of a measurement. */
 final class TransferSide implements AutoCloseable {
+    /** Mapped memory. */
+    static final String LOCAL = "local";
+
     /** The transports that can be measured. */
-    static final List<String> NAMES = List.of("local", "nixl");
+    static final List<String> NAMES = List.of(LOCAL, "nixl");
 
     private static final MemoryTag TAG = MemoryTag.KV_CACHE;
     private static final long MIX = 0x9e37_79b9_7f4a_7c15L;
@@ -64,7 +67,7 @@ final class TransferSide implements AutoCloseable {
 
     KvTransport open(String name) {
         KvTransport transport =
-                name.equals("local")
+                name.equals(LOCAL)
                         ? LocalTransport.open(LocalTransportOptions.of(this::backing))
                         : NixlTransport.open(
                                 "UCX", UcxSleepDefaults.applied(Map.of(), System.getenv()));

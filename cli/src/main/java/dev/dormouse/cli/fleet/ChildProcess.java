@@ -47,24 +47,19 @@ public final class ChildProcess implements AutoCloseable {
 
     /** Starts a child; its output goes to {@code NAME.log} in {@code logs}. */
     public static ChildProcess start(String name, Path logs, List<String> arguments) {
-        return start(name, logs, Map.of(), List.of(), arguments);
+        return start(name, logs, Map.of(), arguments);
     }
 
     /** As above, with variables added to this process's environment. */
     public static ChildProcess start(
             String name, Path logs, Map<String, String> environment, List<String> arguments) {
-        return start(name, logs, environment, List.of(), arguments);
+        return launch(name, logs, environment, command(arguments));
     }
 
-    /** As above, by a command that runs the one that follows it. */
-    static ChildProcess start(
-            String name,
-            Path logs,
-            Map<String, String> environment,
-            List<String> launcher,
-            List<String> arguments) {
-        List<String> command = new ArrayList<>(launcher);
-        command.addAll(command(arguments));
+    /** As above, by a whole command. */
+    static ChildProcess launch(
+            String name, Path logs, Map<String, String> environment, List<String> whole) {
+        List<String> command = new ArrayList<>(whole);
         command.add("--exit-with-parent");
         Path log = logs.resolve(name + ".log");
         try {

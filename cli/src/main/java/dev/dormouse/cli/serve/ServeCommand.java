@@ -44,6 +44,7 @@ public final class ServeCommand implements Callable<Integer> {
         ServingEngine engine = start();
         Termination termination = Termination.serving(engine);
         announce(engine);
+        engine.warmUp();
         termination.await();
         return 0;
     }

@@ -8,24 +8,24 @@ import dev.dormouse.engine.core.MemoryFiles;
 import dev.dormouse.model.LlamaModel;
 import dev.dormouse.model.ModelConfig;
 import dev.dormouse.model.ModelFiles;
-import dev.dormouse.model.chat.ChatTemplate;
 import dev.dormouse.model.tokenizer.Tokenizer;
+import dev.dormouse.server.ModelText;
 import java.nio.file.Path;
 import java.util.Objects;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 import org.jspecify.annotations.Nullable;
 
 /** A model's files with all that is read from them, and the engine that serves it. */
 final class ServedModel implements AutoCloseable {
     private final ModelFiles files;
     private final LlamaModel model;
-    private final Tokenizer tokenizer;
-    private final ChatTemplate chatTemplate;
+    private final FutureTask<ModelText> text;
 
     private ServedModel(ModelFiles files, LlamaModel model) {
         this.files = files;
         this.model = model;
-        this.tokenizer = files.tokenizer();
-        this.chatTemplate = files.chatTemplate(tokenizer);
+        this.text = new FutureTask<>(() -> text(files));
     }
 
     static ServedModel open(Path path, ServeOptions options) {
@@ -36,20 +36,40 @@ final class ServedModel implements AutoCloseable {
         ModelFiles files = ModelFiles.open(path);
         try {
             LlamaModel model = files.openModel(threads, options.tensorParallelSize);
-            Thread.ofPlatform().daemon().name("dormouse-warm-up").start(model::warmUp);
-            return new ServedModel(files, model);
+            ServedModel served = new ServedModel(files, model);
+            // Beside the transports, which take as long to start.
+            Thread.ofPlatform().daemon().name("dormouse-tokenizer").start(served.text);
+            return served;
         } catch (RuntimeException e) {
             files.close();
             throw e;
         }
     }
 
-    Tokenizer tokenizer() {
-        return tokenizer;
+    private static ModelText text(ModelFiles files) {
+        Tokenizer tokenizer = files.tokenizer();
+        return new ModelText(tokenizer, files.chatTemplate(tokenizer));
     }
 
-    ChatTemplate chatTemplate() {
-        return chatTemplate;
+    /** How the model reads and writes text; waits until that is read from the files. */
+    ModelText text() {
+        try {
+            return text.get();
+        } catch (ExecutionException e) {
+            throw switch (e.getCause()) {
+                case RuntimeException failure -> failure;
+                case null, default ->
+                        new IllegalStateException("the model's text cannot be read", e);
+            };
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IllegalStateException("interrupted while the model's files are read", e);
+        }
+    }
+
+    /** Has the kernels compiled; see {@link LlamaModel#warmUp}. */
+    void warmUp() {
+        model.warmUp();
     }
 
     /**
@@ -57,13 +77,31 @@ final class ServedModel implements AutoCloseable {
      * for weights that come back.
      */
     Engine startEngine(ServeOptions options, KvSettings settings) {
-        EngineConfig config = engineConfig(options, settings);
-        MemoryFiles files = new MemoryFiles();
-        @Nullable ConnectorHalves connector =
-                settings.role() == null
-                        ? null
-                        : Connectors.open(settings, model.config(), model.ranks(), config, files);
-        return Engines.start(config, model, tokenizer, connector, files);
+        try {
+            EngineConfig config = engineConfig(options, settings);
+            MemoryFiles files = new MemoryFiles();
+            @Nullable ConnectorHalves connector =
+                    settings.role() == null
+                            ? null
+                            : Connectors.open(
+                                    settings, model.config(), model.ranks(), config, files);
+            return Engines.start(config, model, tokenizer(connector), connector, files);
+        } catch (RuntimeException e) {
+            try (model) { // also if no engine had it yet
+                throw e;
+            }
+        }
+    }
+
+    /** Without a tokenizer there will be no engine that closes the connector. */
+    private Tokenizer tokenizer(@Nullable ConnectorHalves connector) {
+        try {
+            return text().tokenizer();
+        } catch (RuntimeException e) {
+            try (connector) {
+                throw e;
+            }
+        }
     }
 
     private EngineConfig engineConfig(ServeOptions options, KvSettings settings) {

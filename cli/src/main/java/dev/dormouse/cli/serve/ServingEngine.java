@@ -5,7 +5,6 @@ import dev.dormouse.engine.Engine;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.server.AdminConfig;
 import dev.dormouse.server.EngineServer;
-import dev.dormouse.server.ModelText;
 import dev.dormouse.server.ServedLegs;
 import dev.dormouse.server.ServerConfig;
 import java.lang.System.Logger.Level;
@@ -81,7 +80,7 @@ public final class ServingEngine implements AutoCloseable {
                         options.apiKeys(System.getenv()),
                         Version.ofProject()),
                 engine,
-                new ModelText(model.tokenizer(), model.chatTemplate()),
+                model.text(),
                 Clock.systemUTC(),
                 System::nanoTime);
     }
@@ -104,6 +103,14 @@ public final class ServingEngine implements AutoCloseable {
             case both -> ServedLegs.BOTH;
             case null -> ServedLegs.BOTH;
         };
+    }
+
+    /**
+     * Has the kernels compiled, aside. Not before the engine serves: the JIT would take the
+     * processors that its start needs.
+     */
+    void warmUp() {
+        Thread.ofPlatform().daemon().name("dormouse-warm-up").start(model::warmUp);
     }
 
     EngineInfo info() {

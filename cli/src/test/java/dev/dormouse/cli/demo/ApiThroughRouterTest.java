@@ -60,8 +60,9 @@ class ApiThroughRouterTest {
      * A request's own fields.
      *
      * @param reads prompts that the decode engine reads; the others it computes
+     * @param firstTokens those of which it takes the prefill engine's token, too
      */
-    record Fields(String json, int reads) {
+    record Fields(String json, int reads, int firstTokens) {
         @Override
         public String toString() {
             return json;
@@ -71,34 +72,39 @@ class ApiThroughRouterTest {
     @SuppressWarnings("UnusedVariable") // by name
     private static final List<Fields> COMPLETIONS =
             List.of(
-                    new Fields("\"temperature\":0", 1),
+                    new Fields("\"temperature\":0", 1, 1),
                     new Fields(
                             "\"temperature\":1,\"seed\":5,\"top_k\":40,\"top_p\":0.9,\"min_p\":0.01",
+                            1,
                             1),
                     new Fields(
                             "\"temperature\":0,\"presence_penalty\":2,\"frequency_penalty\":1,\"repetition_penalty\":1.3",
+                            1,
                             1),
-                    new Fields("\"temperature\":0,\"logprobs\":2", 1),
-                    new Fields("\"temperature\":0,\"echo\":true", 1),
-                    new Fields("\"temperature\":0,\"echo\":true,\"max_tokens\":0", 1),
-                    new Fields("\"temperature\":0,\"echo\":true,\"logprobs\":1", 0),
-                    new Fields("\"temperature\":1,\"seed\":5,\"n\":3,\"best_of\":3", 0),
-                    new Fields("\"temperature\":0,\"stop\":[\",\"]", 1),
+                    new Fields("\"temperature\":0,\"logprobs\":2", 1, 0),
+                    new Fields("\"temperature\":0,\"echo\":true", 1, 1),
+                    new Fields("\"temperature\":0,\"echo\":true,\"max_tokens\":0", 1, 1),
+                    new Fields("\"temperature\":0,\"echo\":true,\"logprobs\":1", 0, 0),
+                    new Fields("\"temperature\":1,\"seed\":5,\"n\":3,\"best_of\":3", 0, 0),
+                    new Fields("\"temperature\":0,\"stop\":[\",\"]", 1, 1),
                     new Fields(
                             "\"temperature\":0,\"stop\":[\",\"],\"include_stop_str_in_output\":true",
+                            1,
                             1),
-                    new Fields("\"temperature\":0,\"stop\":\",\",\"min_tokens\":5", 1),
-                    new Fields("\"temperature\":0,\"logit_bias\":{\"0\":100}", 1),
+                    new Fields("\"temperature\":0,\"stop\":\",\",\"min_tokens\":5", 1, 0),
+                    new Fields("\"temperature\":0,\"logit_bias\":{\"0\":100}", 1, 0),
                     new Fields(
                             "\"temperature\":0,\"logit_bias\":{\"0\":100},\"ignore_eos\":true,\"skip_special_tokens\":false",
-                            1),
-                    new Fields("\"temperature\":0,\"allowed_token_ids\":[33,34]", 1),
-                    new Fields("\"temperature\":0,\"bad_words\":[\"red\",\"blue\"]", 1),
-                    new Fields("\"temperature\":0,\"truncate_prompt_tokens\":5", 1),
-                    new Fields("\"temperature\":0,\"truncate_prompt_tokens\":-1", 0),
-                    new Fields("\"temperature\":0,\"return_token_ids\":true", 1),
+                            1,
+                            0),
+                    new Fields("\"temperature\":0,\"allowed_token_ids\":[33,34]", 1, 0),
+                    new Fields("\"temperature\":0,\"bad_words\":[\"red\",\"blue\"]", 1, 0),
+                    new Fields("\"temperature\":0,\"truncate_prompt_tokens\":5", 1, 1),
+                    new Fields("\"temperature\":0,\"truncate_prompt_tokens\":-1", 0, 0),
+                    new Fields("\"temperature\":0,\"return_token_ids\":true", 1, 1),
                     new Fields(
                             "\"temperature\":0,\"response_format\":{\"type\":\"text\"},\"user\":\"u\"",
+                            1,
                             1));
 
     @ParameterizedTest
@@ -106,7 +112,7 @@ class ApiThroughRouterTest {
     void aCompletionsFieldMeansTheSame(Fields fields) throws Exception {
         ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":6," + fields.json() + "}");
         body.put("prompt", PROMPT);
-        requireSame("/v1/completions", body, fields.reads());
+        requireSame("/v1/completions", body, fields.reads(), fields.firstTokens());
     }
 
     @ParameterizedTest
@@ -120,10 +126,11 @@ class ApiThroughRouterTest {
     void aChatsFieldMeansTheSame(String fields) throws Exception {
         ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":6," + fields + "}");
         body.putArray("messages").addObject().put("role", "user").put("content", QUESTION);
-        requireSame("/v1/chat/completions", body, 1);
+        requireSame("/v1/chat/completions", body, 1, fields.contains("logprobs") ? 0 : 1);
     }
 
-    private static void requireSame(String path, ObjectNode body, int reads) throws Exception {
+    private static void requireSame(String path, ObjectNode body, int reads, int firstTokens)
+            throws Exception {
         for (boolean stream : new boolean[] {false, true}) {
             body.put("stream", stream);
             if (stream) {
@@ -131,8 +138,10 @@ class ApiThroughRouterTest {
             }
             List<JsonNode> alone = ask(fleet.decode(), path, body, 200);
             Counters before = Counters.of(fleet.decode());
+            long taken = LiveFleet.firstTokens(fleet.decode());
             List<JsonNode> routed = ask(fleet.router(), path, body, 200);
             assertThat(Counters.of(fleet.decode()).minus(before).reads()).isEqualTo(reads);
+            assertThat(LiveFleet.firstTokens(fleet.decode()) - taken).isEqualTo(firstTokens);
             assertThat(routed).isEqualTo(alone);
         }
     }
@@ -214,6 +223,22 @@ class ApiThroughRouterTest {
         Counters before = Counters.of(fleet.decode());
         assertThat(ask(fleet.decode(), "/v1/completions", body, 200)).isEqualTo(alone);
         assertThat(Counters.of(fleet.decode()).minus(before).reads()).isEqualTo(1);
+    }
+
+    @Test
+    void ofSeveralChoicesOnlyTheFirstTakesTheTokenThatCameWithThePrompt() throws Exception {
+        ObjectNode body = (ObjectNode) Json.parse("{\"max_tokens\":1,\"seed\":9}");
+        body.put("prompt", PROMPT);
+        ObjectNode prefill = body.deepCopy();
+        prefill.putObject("kv_transfer_params").put("do_remote_decode", true);
+        JsonNode params =
+                fleet.prefill().post("/v1/completions", prefill).path("kv_transfer_params");
+        body.put("max_tokens", 6).put("n", 3);
+        List<JsonNode> alone = ask(fleet.decode(), "/v1/completions", body, 200);
+        body.set("kv_transfer_params", params);
+        long taken = LiveFleet.firstTokens(fleet.decode());
+        assertThat(ask(fleet.decode(), "/v1/completions", body, 200)).isEqualTo(alone);
+        assertThat(LiveFleet.firstTokens(fleet.decode()) - taken).isEqualTo(1);
     }
 
     @ParameterizedTest

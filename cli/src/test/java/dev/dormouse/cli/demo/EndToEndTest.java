@@ -71,8 +71,10 @@ class EndToEndTest {
     /** One request that must go the whole way: computed by one engine, read by the other. */
     private static void requireServing() {
         Counters before = Counters.of(fleet.decode());
+        long taken = LiveFleet.firstTokens(fleet.decode());
         assertThat(fleet.router().complete(PROMPT, TOKENS).tokens()).isEqualTo(alone);
         Counters spent = Counters.of(fleet.decode()).minus(before);
+        assertThat(LiveFleet.firstTokens(fleet.decode()) - taken).isEqualTo(1);
         assertThat(spent.reads()).isEqualTo(1);
         assertThat(spent.computedPromptTokens()).isZero();
         assertThat(spent.failedTransfers()).isZero();
@@ -90,6 +92,24 @@ class EndToEndTest {
     void theRouterGivesTheTokensOfAnEngineAloneAndTheDecodeEngineComputesNoPrompt() {
         requireServing();
         awaitNothingHeld();
+    }
+
+    @Test
+    void aSeededDrawIsThatOfAnEngineAloneAndBeginsWithThePrefillEnginesToken() {
+        for (int seed = 1; seed <= 3; seed++) {
+            ObjectNode body = Json.MAPPER.createObjectNode().put("prompt", PROMPT);
+            body.put("max_tokens", TOKENS).put("temperature", 1).put("seed", seed);
+            body.put("ignore_eos", true).put("return_token_ids", true);
+            JsonNode drawnAlone = drawn(fleet.decode(), body);
+            long taken = LiveFleet.firstTokens(fleet.decode());
+            assertThat(drawnAlone).hasSize(TOKENS);
+            assertThat(drawn(fleet.router(), body)).isEqualTo(drawnAlone);
+            assertThat(LiveFleet.firstTokens(fleet.decode()) - taken).isEqualTo(1);
+        }
+    }
+
+    private static JsonNode drawn(Endpoint endpoint, ObjectNode body) {
+        return endpoint.post("/v1/completions", body).path("choices").path(0).path("token_ids");
     }
 
     @Test
@@ -175,6 +195,7 @@ class EndToEndTest {
 
     @Test
     void aDecodeEngineKilledAtWorkEndsItsStreamsAndServesAgainOnceRestarted() throws Exception {
+        awaitNothingHeld(); // what was held before would expire among what is counted here
         double expired = LiveFleet.metric(fleet.prefill(), EXPIRED);
         fleet.prefill().prefill(PROMPT); // what it would have read next
         ObjectNode body = Json.MAPPER.createObjectNode();
@@ -189,6 +210,11 @@ class EndToEndTest {
             Iterator<String> lines =
                     http.send(request, HttpResponse.BodyHandlers.ofLines()).body().iterator();
             assertThat(lines.next()).startsWith("data: {").contains("\"text\":");
+            Await.until(
+                    "what it has read is let go",
+                    LiveFleet.LIMIT,
+                    () -> LiveFleet.metric(fleet.prefill(), HELD) == 1,
+                    () -> fleet.prefill().get("/metrics"));
             fleet.killDecode();
             CompletableFuture.runAsync(() -> lines.forEachRemaining(rest::add))
                     .get(60, TimeUnit.SECONDS);

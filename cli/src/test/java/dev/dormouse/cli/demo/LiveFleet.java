@@ -2,11 +2,16 @@ package dev.dormouse.cli.demo;
 
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.fleet.MetricSums;
+import dev.dormouse.cli.fleet.TinyProcess;
 import dev.dormouse.testkit.Await;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A prefill engine, a decode engine and a router as processes, the engines with ports that stay
@@ -32,7 +37,7 @@ final class LiveFleet implements AutoCloseable {
     /**
      * Starts it.
      *
-     * @param ofEngines further options of both engines
+     * @param ofEngines further options of both engines; a {@code --model} is a tiny one
      */
     LiveFleet(Path logs, String... ofEngines) {
         this(logs, List.of(), List.of(ofEngines));
@@ -85,6 +90,16 @@ final class LiveFleet implements AutoCloseable {
         return prefillSideChannelPort;
     }
 
+    /** The prefill engine's process. */
+    long prefillPid() {
+        return prefillProcess.pid();
+    }
+
+    /** The decode engine's process. */
+    long decodePid() {
+        return decodeProcess.pid();
+    }
+
     /** Kills the prefill engine without a warning. */
     void killPrefill() {
         prefillProcess.kill();
@@ -93,6 +108,22 @@ final class LiveFleet implements AutoCloseable {
     /** Kills the decode engine without a warning. */
     void killDecode() {
         decodeProcess.kill();
+    }
+
+    /** Sends a signal that {@link Process} does not know. */
+    static void signal(String which, long pid) {
+        try {
+            int status =
+                    new ProcessBuilder("kill", "-" + which, Long.toString(pid))
+                            .inheritIO()
+                            .start()
+                            .waitFor();
+            if (status != 0) {
+                throw new AssertionError("kill -" + which + " ended with " + status);
+            }
+        } catch (IOException | InterruptedException e) {
+            throw new AssertionError(e);
+        }
     }
 
     /** Starts the killed prefill engine again, with the ports and the name that it had. */
@@ -148,20 +179,37 @@ final class LiveFleet implements AutoCloseable {
     }
 
     private ChildProcess launch(String... arguments) {
+        String name = arguments[0] + processes.size();
+        boolean computes = arguments[0].equals("serve") && !ofEngines.contains("--model");
         ChildProcess process =
-                ChildProcess.start(arguments[0] + processes.size(), logs, List.of(arguments));
+                computes
+                        ? ChildProcess.start(name, logs, List.of(arguments))
+                        : TinyProcess.start(name, logs, List.of(arguments));
         processes.add(process);
         return process;
     }
 
     /** A metric that has one sample. */
     static double metric(Endpoint endpoint, String name) {
-        return endpoint.get("/metrics")
-                .lines()
-                .filter(line -> line.startsWith(name + "{") || line.startsWith(name + " "))
-                .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
-                .findFirst()
-                .orElseThrow(() -> new AssertionError("no metric has the name " + name));
+        return MetricSums.of(endpoint).value(name);
+    }
+
+    /** First tokens that an engine has taken from those that computed the prompts. */
+    static long firstTokens(Endpoint engine) {
+        return (long) metric(engine, "dormouse:first_tokens_remote_total");
+    }
+
+    /** Of a metric that has a sample for each transport, that of one. */
+    static double metric(Endpoint engine, String name, String transport) {
+        Matcher sample =
+                Pattern.compile(
+                                "^" + name + "\\{.*transport=\"" + transport + "\".*} (.*)$",
+                                Pattern.MULTILINE)
+                        .matcher(engine.get("/metrics"));
+        if (!sample.find()) {
+            throw new AssertionError("no metric has the name " + name + " for " + transport);
+        }
+        return Double.parseDouble(sample.group(1));
     }
 
     @Override

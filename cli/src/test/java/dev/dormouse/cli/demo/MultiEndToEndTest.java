@@ -7,6 +7,7 @@ import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.TinyProcess;
 import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
@@ -93,7 +94,7 @@ class MultiEndToEndTest {
     }
 
     private static ChildProcess launch(String name, String... arguments) {
-        ChildProcess process = ChildProcess.start(name, logs, List.of(arguments));
+        ChildProcess process = TinyProcess.start(name, logs, List.of(arguments));
         PROCESSES.add(process);
         return process;
     }

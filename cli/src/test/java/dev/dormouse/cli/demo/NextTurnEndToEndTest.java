@@ -88,6 +88,7 @@ class NextTurnEndToEndTest {
             Counters before = Counters.of(fleet.prefill());
             Counters ofDecode = Counters.of(fleet.decode());
             double remote = remoteTokens();
+            long taken = LiveFleet.firstTokens(fleet.decode());
             JsonNode answer = ask(fleet.router(), streamed, lastTurn);
             assertThat(text(answer)).isNotBlank().isEqualTo(expected);
             messages.addObject().put("role", "assistant").put("content", text(answer));
@@ -96,6 +97,7 @@ class NextTurnEndToEndTest {
             Counters spent = Counters.of(fleet.decode()).minus(ofDecode);
             assertThat(spent.computedPromptTokens()).as("by the decode engine").isZero();
             assertThat(spent.reads()).as("by the decode engine").isEqualTo(1);
+            assertThat(LiveFleet.firstTokens(fleet.decode()) - taken).isEqualTo(1);
             return new Turn(
                     answer, Counters.of(fleet.prefill()).minus(before), remoteTokens() - remote);
         }

@@ -111,6 +111,7 @@ final class RanksOverNixlTest {
             int prefillRanks,
             int decodeRanks) {
         Counters before = Counters.of(decode);
+        long takenBefore = LiveFleet.firstTokens(decode);
         double bytesBefore = LiveFleet.metric(decode, "vllm:nixl_bytes_transferred_sum");
         long blocks = 0;
         for (int i = 0; i < PROMPTS.size(); i++) {
@@ -125,6 +126,7 @@ final class RanksOverNixlTest {
         assertThat(spent.reads())
                 .isEqualTo((long) PROMPTS.size() * Math.max(prefillRanks, decodeRanks));
         assertThat(spent.computedPromptTokens()).as("recomputed").isZero();
+        assertThat(LiveFleet.firstTokens(decode) - takenBefore).isEqualTo(PROMPTS.size());
         assertThat(spent.failedTransfers()).isZero();
         assertThat(blocks).isPositive();
         assertThat(LiveFleet.metric(decode, "vllm:nixl_bytes_transferred_sum") - bytesBefore)

@@ -3,15 +3,14 @@ package dev.dormouse.cli.demo;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.cli.fleet.Endpoint;
+import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.nio.file.Path;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Engines as processes that choose their way by themselves. */
+/** Engines of a tiny model as processes that choose their way by themselves. */
 final class SameHostEndToEndTest {
     private static final String PROMPT =
             "In the evening the lamps along the harbour were lit one by one, and then";
@@ -21,8 +20,10 @@ final class SameHostEndToEndTest {
     @Test
     void enginesOfOneHostMapEachOtherAndGiveBackWhatSleeps() {
         Natives.nixlDirectory();
-        Natives.model();
-        try (LiveFleet fleet = new LiveFleet(logs, "--kv-transport", "auto")) {
+        Path model = logs.resolve("tiny");
+        TinyModelFolder.write(model);
+        try (LiveFleet fleet =
+                new LiveFleet(logs, "--model", model.toString(), "--kv-transport", "auto")) {
             Endpoint alone = fleet.prefill();
             var expected = alone.complete(PROMPT, 8).tokens();
             for (int cycle = 1; cycle <= 2; cycle++) {
@@ -43,16 +44,6 @@ final class SameHostEndToEndTest {
     }
 
     private static double metric(Endpoint engine, String name, String transport) {
-        Matcher sample =
-                Pattern.compile(
-                                "^dormouse:"
-                                        + name
-                                        + "\\{.*transport=\""
-                                        + transport
-                                        + "\".*} (.*)$",
-                                Pattern.MULTILINE)
-                        .matcher(engine.get("/metrics"));
-        assertThat(sample.find()).as(name).isTrue();
-        return Double.parseDouble(sample.group(1));
+        return LiveFleet.metric(engine, "dormouse:" + name, transport);
     }
 }

@@ -55,8 +55,8 @@ final class SharedFleet implements ParameterResolver {
 
     @Override
     public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
-        return context.getRoot()
-                .getStore(NAMESPACE)
+        // Surefire hands the classes over one by one, each as a run of its own.
+        return context.getStore(ExtensionContext.StoreScope.LAUNCHER_SESSION, NAMESPACE)
                 .computeIfAbsent(Shared.class, _ -> new Shared(), Shared.class)
                 .fleet;
     }

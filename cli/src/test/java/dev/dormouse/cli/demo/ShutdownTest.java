@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.TinyProcess;
 import dev.dormouse.cli.serve.TinyModelFolder;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
@@ -36,12 +37,16 @@ final class ShutdownTest {
         if (!Files.exists(model)) {
             TinyModelFolder.write(model);
         }
-        List<String> arguments = new ArrayList<>(List.of("--model", model.toString()));
+        List<String> arguments = arguments("--model", model.toString());
         arguments.addAll(List.of(more));
-        return serve(arguments.toArray(String[]::new));
+        return TinyProcess.start("engine", logs, arguments);
     }
 
     private ChildProcess serve(String... more) {
+        return ChildProcess.start("engine", logs, arguments(more));
+    }
+
+    private static List<String> arguments(String... more) {
         List<String> arguments =
                 new ArrayList<>(
                         List.of(
@@ -56,7 +61,7 @@ final class ShutdownTest {
                                 "1024",
                                 "--enable-sleep-mode"));
         arguments.addAll(List.of(more));
-        return ChildProcess.start("engine", logs, arguments);
+        return arguments;
     }
 
     @Test

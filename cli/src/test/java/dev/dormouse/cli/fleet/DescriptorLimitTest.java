@@ -24,12 +24,19 @@ final class DescriptorLimitTest {
     @TempDir Path logs;
 
     private ChildProcess start(int descriptors) {
-        return ChildProcess.start(
-                "engine",
-                logs,
-                Map.of(),
-                List.of("bash", "-c", "ulimit -n " + descriptors + "; exec \"$0\" \"$@\""),
-                List.of("serve", "--port", "0", "--model", MODEL, "--kv-cache-memory", "1MiB"));
+        List<String> command = new ArrayList<>();
+        command.addAll(List.of("bash", "-c", "ulimit -n " + descriptors + "; exec \"$0\" \"$@\""));
+        command.addAll(
+                TinyProcess.command(
+                        List.of(
+                                "serve",
+                                "--port",
+                                "0",
+                                "--model",
+                                MODEL,
+                                "--kv-cache-memory",
+                                "1MiB")));
+        return ChildProcess.launch("engine", logs, Map.of(), command);
     }
 
     @Test

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
  * Mixed requests through the router while both engines sleep and wake at random: every answer is
  * the oracle's or an explicit error, and afterwards nothing is left.
  *
- * <p>The load runs twice, first for a shorter while. After that caches are filled, pools grown and
- * hot code is compiled, so what there is more of after the second run is a leak.
+ * <p>The load runs twice. After that caches are filled, pools grown and hot code is compiled, so
+ * what there is more of after the second run is a leak.
  *
  * <p>{@code -Ddormouse.soak.seconds=600 -Ddormouse.soak.clients=64} is the long form, {@code
  * -Ddormouse.seed=N} another load and other options of the engines.
@@ -36,7 +36,7 @@ final class SoakTest {
     private static final long SEED = Long.getLong("dormouse.seed", 1);
     private static final int QUESTIONS = 48;
 
-    private static final int SECONDS_BEFORE = Math.max(8, SECONDS / 4);
+    private static final int SECONDS_BEFORE = Math.max(12, SECONDS / 4);
 
     private static final Duration REST_LIMIT = Duration.ofMinutes(2);
 

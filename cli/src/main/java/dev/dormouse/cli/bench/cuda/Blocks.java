@@ -56,8 +56,9 @@ record Blocks(long blockBytes, long strideBytes, int[] order) {
         return order[block] * strideBytes;
     }
 
-    BlockRow row(long address) {
-        return new BlockRow(address, blockBytes, strideBytes, order.length, MemoryKind.VRAM, 0);
+    BlockRow row(long address, int device) {
+        return new BlockRow(
+                address, blockBytes, strideBytes, order.length, MemoryKind.VRAM, device);
     }
 
     /** Goes over all bytes by address; blocks side by side count as one. */

@@ -6,17 +6,20 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.cli.fleet.Json;
 import dev.dormouse.transport.BlockList;
+import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.RemotePeer;
 import dev.dormouse.transport.Transfer;
 import dev.dormouse.transport.TransferState;
-import dev.dormouse.transport.TransportMetadata;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
-import java.util.HexFormat;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -39,10 +42,22 @@ public final class DeviceReader implements Callable<Integer> {
     private static final long WARM_UP_BYTES = 32L << 30;
     private static final int MAX_WARM_UP = 500;
 
+    /** For a read that does not end. */
+    private static final double READ_LIMIT_MILLIS = 60_000;
+
+    /** After which no further round begins. */
+    private static final double LIMIT_MILLIS = 20_000;
+
     @Option(names = "--bytes", required = true)
     private long lengthBytes;
 
-    private @Nullable RemotePeer peer;
+    @Option(names = "--device", defaultValue = "0")
+    private int device;
+
+    /** By transport. */
+    private final Map<String, RemotePeer> peers = new HashMap<>();
+
+    private final Set<String> registered = new HashSet<>();
     private long ownerAddress;
     private boolean warm;
 
@@ -54,6 +69,7 @@ public final class DeviceReader implements Callable<Integer> {
      *
      * @param kind {@code load}, {@code read}, {@code first} (a load and one read), {@code check} or
      *     {@code measure}
+     * @param transport that moves the blocks
      * @param metadata of the owner, in hexadecimal digits; for {@code load} and {@code first}
      * @param address of the owner's memory
      * @param bytes of it: for {@code measure} how many are read
@@ -64,6 +80,7 @@ public final class DeviceReader implements Callable<Integer> {
      */
     record Task(
             String kind,
+            String transport,
             String metadata,
             long address,
             long bytes,
@@ -84,16 +101,22 @@ public final class DeviceReader implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        try (DeviceSide side = new DeviceSide(lengthBytes)) {
-            var _ = side.transport().register(List.of(side.range()));
+        try (DeviceSide side = new DeviceSide(lengthBytes, device)) {
+            register(side, DeviceSide.LOCAL);
             answer(new Answer(0, new double[0], 0, new double[0]));
             BufferedReader tasks = new BufferedReader(new InputStreamReader(System.in, UTF_8));
             for (String line = tasks.readLine(); line != null; line = tasks.readLine()) {
                 answer(run(side, Json.MAPPER.readValue(line, Task.class)));
             }
-            closePeer();
+            peers.values().forEach(RemotePeer::close);
         }
         return 0;
+    }
+
+    private void register(DeviceSide side, String transport) {
+        if (registered.add(transport)) {
+            var _ = side.transport(transport).register(List.of(side.range()));
+        }
     }
 
     private static void answer(Answer answer) {
@@ -109,13 +132,13 @@ public final class DeviceReader implements Callable<Integer> {
             case "first" ->
                     new Answer(
                             load(side, task),
-                            new double[] {read(side, blocks, blocks.dense())},
+                            new double[] {read(side, task.transport(), blocks, blocks.dense())},
                             0,
                             none);
             case "read" -> {
                 double[] millis = new double[READS];
                 for (int i = 0; i < READS; i++) {
-                    millis[i] = read(side, blocks, blocks.dense());
+                    millis[i] = read(side, task.transport(), blocks, blocks.dense());
                 }
                 yield new Answer(0, millis, 0, none);
             }
@@ -126,27 +149,21 @@ public final class DeviceReader implements Callable<Integer> {
     }
 
     private double load(DeviceSide side, Task task) {
+        String name = task.transport();
+        register(side, name);
         long start = System.nanoTime();
-        closePeer();
-        ownerAddress = task.address();
-        peer =
-                side.transport()
-                        .load(
-                                TransportMetadata.ofSameHost(
-                                        HexFormat.of().parseHex(task.metadata())));
-        return millisSince(start);
-    }
-
-    private void closePeer() {
-        if (peer != null) {
-            peer.close();
-            peer = null;
+        RemotePeer last = peers.remove(name);
+        if (last != null) {
+            last.close();
         }
+        ownerAddress = task.address();
+        peers.put(name, side.transport(name).load(DeviceSide.told(name, task.metadata())));
+        return millisSince(start);
     }
 
     private long check(DeviceSide side, Task task, Blocks source, Blocks target) {
         side.poison();
-        double _ = read(side, source, target);
+        double _ = read(side, task.transport(), source, target);
         return side.wrongWords(source, target, task.salt());
     }
 
@@ -154,19 +171,25 @@ public final class DeviceReader implements Callable<Integer> {
         Blocks source = Blocks.shuffled(task.bytes(), task.blockBytes(), 1);
         Blocks target = Blocks.shuffled(task.bytes(), task.blockBytes(), 2);
         long wrong = check(side, task, source, target);
-        warmUp(side);
-        long warmUp = Math.clamp(WARM_UP_BYTES / task.bytes(), 2, MAX_WARM_UP);
-        for (long i = 0; i < warmUp; i++) {
-            double _ = read(side, source, target);
-            double _ = side.copySeconds(task.bytes());
+        String transport = task.transport();
+        if (transport.equals(DeviceSide.LOCAL)) {
+            warmUp(side);
+            long warmUp = Math.clamp(WARM_UP_BYTES / task.bytes(), 2, MAX_WARM_UP);
+            for (long i = 0; i < warmUp; i++) {
+                double _ = read(side, transport, source, target);
+                double _ = side.copySeconds(task.bytes());
+            }
         }
         double[] read = new double[task.rounds()];
         double[] copy = new double[task.rounds()];
-        for (int i = 0; i < task.rounds(); i++) {
-            copy[i] = side.copySeconds(task.bytes()) * 1e3;
-            read[i] = read(side, source, target);
+        long start = System.nanoTime();
+        int done = 0;
+        while (done < task.rounds() && (done == 0 || millisSince(start) < LIMIT_MILLIS)) {
+            copy[done] = side.copySeconds(task.bytes()) * 1e3;
+            read[done] = read(side, transport, source, target);
+            done++;
         }
-        return new Answer(0, read, wrong, copy);
+        return new Answer(0, Arrays.copyOf(read, done), wrong, Arrays.copyOf(copy, done));
     }
 
     private void warmUp(DeviceSide side) {
@@ -174,26 +197,31 @@ public final class DeviceReader implements Callable<Integer> {
             warm = true;
             Blocks few = Blocks.shuffled(WARM_UP_BLOCK_BYTES << 6, WARM_UP_BLOCK_BYTES, 1);
             for (int i = 0; i < WARM_UP_READS; i++) {
-                double _ = read(side, few, few);
+                double _ = read(side, DeviceSide.LOCAL, few, few);
             }
         }
     }
 
     /** The milliseconds of one read, from the call to the sight of its end. */
-    private double read(DeviceSide side, Blocks source, Blocks target) {
-        RemotePeer from = peer;
+    private double read(DeviceSide side, String name, Blocks source, Blocks target) {
+        RemotePeer from = peers.get(name);
         if (from == null) {
             throw new FleetException("nothing is loaded");
         }
-        try (BlockList local = side.transport().prepareLocal(List.of(target.row(side.address())));
+        KvTransport transport = side.transport(name);
+        try (BlockList local =
+                        transport.prepareLocal(List.of(target.row(side.address(), side.device())));
                 BlockList remote =
-                        side.transport().prepareRemote(from, List.of(source.row(ownerAddress)))) {
+                        transport.prepareRemote(
+                                from, List.of(source.row(ownerAddress, DeviceSide.OWNER_DEVICE)))) {
             long start = System.nanoTime();
             Transfer transfer =
-                    side.transport()
-                            .read(local, target.order(), remote, source.order(), NOTIFICATION);
+                    transport.read(local, target.order(), remote, source.order(), NOTIFICATION);
             TransferState state = transfer.poll();
             while (state instanceof TransferState.InProgress) {
+                if (millisSince(start) > READ_LIMIT_MILLIS) {
+                    throw new FleetException("a read over " + name + " does not end");
+                }
                 Thread.onSpinWait();
                 state = transfer.poll();
             }

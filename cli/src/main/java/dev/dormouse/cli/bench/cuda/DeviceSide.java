@@ -2,6 +2,7 @@ package dev.dormouse.cli.bench.cuda;
 
 import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.cuda.CudaContext;
+import dev.dormouse.cuda.CudaDevice;
 import dev.dormouse.cuda.CudaDriver;
 import dev.dormouse.cuda.CudaException;
 import dev.dormouse.cuda.CudaStream;
@@ -13,13 +14,17 @@ import dev.dormouse.foreign.NativeLibraryException;
 import dev.dormouse.memory.DeviceExport;
 import dev.dormouse.memory.DeviceMemory;
 import dev.dormouse.memory.MemoryTag;
+import dev.dormouse.transport.KvTransport;
 import dev.dormouse.transport.MemoryKind;
 import dev.dormouse.transport.MemoryRange;
 import dev.dormouse.transport.Registration;
+import dev.dormouse.transport.TransportMetadata;
 import dev.dormouse.transport.local.BackingPieces;
 import dev.dormouse.transport.local.LocalDevice;
 import dev.dormouse.transport.local.LocalTransport;
 import dev.dormouse.transport.local.LocalTransportOptions;
+import dev.dormouse.transport.nixl.NixlTransport;
+import dev.dormouse.transport.nixl.UcxSleepDefaults;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
@@ -30,16 +35,27 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
-/** A process's memory on the first GPU that can sleep, awake at first, and its agent. */
+/** A process's memory on a GPU that can sleep, awake at first, and its agents. */
 final class DeviceSide implements AutoCloseable {
     static final MemoryTag TAG = MemoryTag.KV_CACHE;
+
+    /** The transport that imports handles. */
+    static final String LOCAL = "local";
+
+    static final String NIXL = "nixl";
+
+    /** The GPU whose memory is read. */
+    static final int OWNER_DEVICE = 0;
 
     /** What stays free for contexts and tables. */
     private static final long RESERVE_BYTES = 4L << 30;
 
     private static final int CHUNK_WORDS = 1 << 20;
     private static final int CHUNK_BYTES = CHUNK_WORDS * Long.BYTES;
+    private static final long HOST_CHUNK_BYTES = 1L << 30;
     private static final long MIX = 0x9e37_79b9_7f4a_7c15L;
 
     private static final long REVOKE_LIMIT_NANOS = 10_000_000_000L;
@@ -51,6 +67,8 @@ final class DeviceSide implements AutoCloseable {
     private final CudaStream stream;
     private final PinnedMemory host;
     private final LocalTransport transport;
+    private @Nullable KvTransport nixl;
+    private @Nullable PeerSource peerSource;
     private final long[] words = new long[CHUNK_WORDS];
 
     /**
@@ -58,8 +76,8 @@ final class DeviceSide implements AutoCloseable {
      *
      * @throws FleetException if there is no driver, or no compiler for the kernel
      */
-    DeviceSide(long lengthBytes) {
-        context = own(context());
+    DeviceSide(long lengthBytes, int device) {
+        context = own(context(device));
         try {
             memory =
                     own(
@@ -71,29 +89,38 @@ final class DeviceSide implements AutoCloseable {
             var _ = memory.wake(Set.of(TAG));
             stream = own(CudaStream.create(context));
             host = own(PinnedMemory.allocate(context, CHUNK_BYTES));
-            LocalDevice device = new LocalDevice(context, new KernelCache(kernels(), nvrtc()));
+            LocalDevice copier = new LocalDevice(context, new KernelCache(kernels(), nvrtc()));
             transport =
                     own(
                             LocalTransport.open(
-                                    LocalTransportOptions.of(this::backing).withDevice(device)));
+                                    LocalTransportOptions.of(this::backing).withDevice(copier)));
         } catch (RuntimeException e) {
             close();
             throw e;
         }
     }
 
-    /** The first GPU, or a refusal that says what to do. */
-    static CudaContext context() {
+    /** A GPU, or a refusal that says what to do. */
+    static CudaContext context(int device) {
+        return CudaContext.retain(devices().get(device));
+    }
+
+    /** This machine's GPUs, at least one. */
+    static List<CudaDevice> devices() {
         try {
-            return CudaContext.retain(CudaDriver.load().device(0));
+            List<CudaDevice> devices = CudaDriver.load().devices();
+            if (devices.isEmpty()) {
+                throw new FleetException("no CUDA device: see `nvidia-smi -L`");
+            }
+            return devices;
         } catch (NativeLibraryException | CudaException e) {
             throw new FleetException("no CUDA driver: " + e.getMessage(), e);
         }
     }
 
-    /** What the first GPU has free before anything is taken. */
-    static long freeOnDevice() {
-        try (CudaContext context = context()) {
+    /** What a GPU has free before anything is taken. */
+    static long freeOn(int device) {
+        try (CudaContext context = context(device)) {
             return context.memoryInfo().freeBytes();
         }
     }
@@ -103,9 +130,38 @@ final class DeviceSide implements AutoCloseable {
         return freeBytes - Math.min(RESERVE_BYTES, freeBytes / 4);
     }
 
-    /** What the agent tells now, as the reader's orders carry it. */
-    String metadata() {
-        return HexFormat.of().formatHex(transport.metadata().sameHost());
+    /** What an agent tells now, as the reader's orders carry it. */
+    String metadata(String name) {
+        TransportMetadata metadata = transport(name).metadata();
+        return HexFormat.of().formatHex(name.equals(NIXL) ? metadata.agent() : metadata.sameHost());
+    }
+
+    /** What another side has told. */
+    static TransportMetadata told(String name, String metadata) {
+        byte[] bytes = HexFormat.of().parseHex(metadata);
+        return name.equals(NIXL)
+                ? TransportMetadata.ofAgent(bytes)
+                : TransportMetadata.ofSameHost(bytes);
+    }
+
+    /**
+     * The agent of a transport. NIXL's is started when it is first asked for.
+     *
+     * @throws dev.dormouse.transport.TransportException if NIXL cannot be started
+     */
+    KvTransport transport(String name) {
+        if (name.equals(LOCAL)) {
+            return transport;
+        }
+        KvTransport started = nixl;
+        if (started == null) {
+            started =
+                    own(
+                            NixlTransport.open(
+                                    "UCX", UcxSleepDefaults.applied(Map.of(), System.getenv())));
+            nixl = started;
+        }
+        return started;
     }
 
     private static Nvrtc nvrtc() {
@@ -149,12 +205,16 @@ final class DeviceSide implements AutoCloseable {
         return transport;
     }
 
+    int device() {
+        return context.device().ordinal();
+    }
+
     long address() {
         return memory.address(TAG);
     }
 
     MemoryRange range() {
-        return new MemoryRange(address(), memory.lengthBytes(TAG), MemoryKind.VRAM, 0);
+        return new MemoryRange(address(), memory.lengthBytes(TAG), MemoryKind.VRAM, device());
     }
 
     /** What the device could give, by the driver. */
@@ -233,11 +293,80 @@ final class DeviceSide implements AutoCloseable {
         return wrong;
     }
 
-    /** The seconds that a plain copy of the first bytes to the second half takes. */
+    /**
+     * The seconds that the plain copy takes that a read cannot beat: to the second half of this
+     * memory, from its first bytes, or on another GPU than the owner's from memory of that one.
+     */
     double copySeconds(long bytes) {
-        long half = memory.lengthBytes(TAG) / 2;
+        DeviceSpan target = span(memory.lengthBytes(TAG) / 2, bytes);
+        if (device() == OWNER_DEVICE) {
+            DeviceSpan source = span(0, bytes);
+            return seconds(() -> stream.copy(source, target));
+        }
+        PeerSource source = peerSource();
+        return seconds(
+                () ->
+                        stream.copyBetween(
+                                source.context(),
+                                source.buffer().span().slice(0, bytes),
+                                context,
+                                target));
+    }
+
+    /** Which copy {@link #copySeconds} makes. */
+    static String limit(int readerDevice) {
+        return readerDevice == OWNER_DEVICE ? "cuMemcpyDtoD" : "cuMemcpyPeer";
+    }
+
+    private PeerSource peerSource() {
+        PeerSource source = peerSource;
+        if (source == null) {
+            source = own(PeerSource.open(context, memory.lengthBytes(TAG) / 2));
+            peerSource = source;
+        }
+        return source;
+    }
+
+    /**
+     * The seconds that plain copies of as much to pinned memory and back take, in chunks. What
+     * comes back goes to where it was: the content stays.
+     */
+    HostCopies hostCopies() {
+        DeviceSpan all = memory.span(TAG);
+        long chunk = Math.min(all.lengthBytes(), HOST_CHUNK_BYTES);
+        DeviceSpan first = all.slice(0, chunk);
+        try (PinnedMemory pinned = PinnedMemory.allocate(context, chunk)) {
+            double toHost =
+                    seconds(() -> chunks(chunk, part -> stream.copyToHost(part, pinned, 0)));
+            stream.copyToHost(first, pinned, 0);
+            stream.synchronize();
+            return new HostCopies(
+                    toHost,
+                    seconds(
+                            () ->
+                                    chunks(
+                                            chunk,
+                                            part ->
+                                                    stream.copyToDevice(
+                                                            pinned,
+                                                            0,
+                                                            first.slice(0, part.lengthBytes())))));
+        }
+    }
+
+    /** What {@link #hostCopies} took. */
+    record HostCopies(double toHostSeconds, double toDeviceSeconds) {}
+
+    private void chunks(long chunkBytes, Consumer<DeviceSpan> copy) {
+        DeviceSpan all = memory.span(TAG);
+        for (long offset = 0; offset < all.lengthBytes(); offset += chunkBytes) {
+            copy.accept(all.slice(offset, Math.min(chunkBytes, all.lengthBytes() - offset)));
+        }
+    }
+
+    private double seconds(Runnable queue) {
         long start = System.nanoTime();
-        stream.copy(span(0, bytes), span(half, bytes));
+        queue.run();
         stream.synchronize();
         return (System.nanoTime() - start) / 1e9;
     }

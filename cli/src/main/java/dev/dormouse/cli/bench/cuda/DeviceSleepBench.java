@@ -78,7 +78,7 @@ public final class DeviceSleepBench {
      * @throws FleetException if there is no GPU, a byte was wrong, or memory did not come back
      */
     public List<Sleep> run(List<Long> sizes) {
-        long free = DeviceSide.freeOnDevice();
+        long free = DeviceSide.freeOn(DeviceSide.OWNER_DEVICE);
         List<Sleep> sleeps = new ArrayList<>();
         for (long bytes : sizes) {
             if (bytes + READ_BYTES > DeviceSide.usable(free)) {
@@ -86,7 +86,7 @@ public final class DeviceSleepBench {
                 continue;
             }
             progress.say((bytes >> 20) + " MiB");
-            try (DeviceSide side = new DeviceSide(bytes);
+            try (DeviceSide side = new DeviceSide(bytes, DeviceSide.OWNER_DEVICE);
                     ReaderChild reader = ReaderChild.start(READ_BYTES)) {
                 Owner owner = new Owner(side, reader, bytes, false);
                 for (int round = 0; round < ROUNDS; round++) {
@@ -103,7 +103,7 @@ public final class DeviceSleepBench {
 
     /** Many cycles; a tenth more warm up. */
     public Cycles cycles(int cycles, long bytes) {
-        try (DeviceSide side = new DeviceSide(bytes);
+        try (DeviceSide side = new DeviceSide(bytes, DeviceSide.OWNER_DEVICE);
                 ReaderChild reader = ReaderChild.start(bytes)) {
             Owner owner = new Owner(side, reader, bytes, true);
             long self = ProcessHandle.current().pid();
@@ -163,11 +163,12 @@ public final class DeviceSleepBench {
             blocks = task("check", 0, "").blocks();
             registration = side.transport().register(List.of(side.range()));
             side.fill(blocks, -1);
-            var _ = reader.run(task("load", 0, side.metadata()));
+            var _ = reader.run(task("load", 0, side.metadata(DeviceSide.LOCAL)));
         }
 
         private DeviceReader.Task task(String kind, long salt, String metadata) {
-            return new DeviceReader.Task(kind, metadata, side.address(), bytes, 0, 0, salt, all);
+            return new DeviceReader.Task(
+                    kind, DeviceSide.LOCAL, metadata, side.address(), bytes, 0, 0, salt, all);
         }
 
         /** Reads, sleeps, wakes with other content, reads and compares. */
@@ -191,10 +192,12 @@ public final class DeviceSleepBench {
             long waking = System.nanoTime();
             var _ = side.memory().wake(TAGS);
             long woken = System.nanoTime();
+            side.fill(blocks, number);
+            long filled = System.nanoTime();
             registration = side.transport().register(List.of(side.range()));
             long registered = System.nanoTime();
-            side.fill(blocks, number);
-            DeviceReader.Answer first = reader.run(task("first", number, side.metadata()));
+            DeviceReader.Answer first =
+                    reader.run(task("first", number, side.metadata(DeviceSide.LOCAL)));
             requireRight(reader.run(task("check", number, "")));
             var _ = side.transport().messages();
             return new Sleep(
@@ -205,7 +208,7 @@ public final class DeviceSleepBench {
                     (unmapped - deregistered) / 1e6,
                     returned,
                     (woken - waking) / 1e6,
-                    (registered - woken) / 1e6,
+                    (registered - filled) / 1e6,
                     reads[reads.length / 2],
                     first.loadMillis(),
                     first.loadMillis() + first.readMillis()[0]);

@@ -27,11 +27,22 @@ final class ReaderChild implements AutoCloseable {
         tasks = new BufferedWriter(new OutputStreamWriter(process.getOutputStream(), UTF_8));
     }
 
-    /** Starts it, with memory for what it reads, and waits until it is ready. */
+    /** As below, on the GPU that is read from. */
     static ReaderChild start(long lengthBytes) {
+        return start(lengthBytes, DeviceSide.OWNER_DEVICE);
+    }
+
+    /** Starts it, with memory for what it reads on a GPU, and waits until it is ready. */
+    static ReaderChild start(long lengthBytes, int device) {
         List<String> command =
                 ChildProcess.command(
-                        List.of("bench", "device-reader", "--bytes", Long.toString(lengthBytes)));
+                        List.of(
+                                "bench",
+                                "device-reader",
+                                "--bytes",
+                                Long.toString(lengthBytes),
+                                "--device",
+                                Integer.toString(device)));
         ProcessBuilder builder =
                 new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT);
         String driver = System.getProperty("dormouse.cuda.dir");
