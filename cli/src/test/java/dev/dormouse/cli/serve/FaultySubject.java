@@ -81,8 +81,7 @@ final class FaultySubject implements AutoCloseable {
         String reason = answer.body().at("/choices/0/finish_reason").asText();
         assertThat(tokens).hasSize(reason.equals("abort") ? tokens.size() : TOKENS);
         // One that is aborted before its first token has none.
-        assertThat(tokens)
-                .isEqualTo(complete(control, REPEATED, null).subList(0, tokens.size()));
+        assertThat(tokens).isEqualTo(complete(control, REPEATED, null).subList(0, tokens.size()));
     }
 
     /** The prefill leg: the engine holds the prompt from now on. */
