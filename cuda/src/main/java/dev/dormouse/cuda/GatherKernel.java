@@ -5,7 +5,9 @@ import java.util.List;
 /**
  * Copies many blocks of one length in one launch, within a device or from another whose memory is
  * mapped with access for this one. A copy per block would be bound by the time of a launch (64 KiB
- * blocks on an H200: 12-17 GB/s).
+ * blocks on an H200: 12-17 GB/s). Blocks that lie very far from each other take several launches:
+ * more than 2^31 times what their distances are multiples of, as 8 TiB for blocks in steps of 4
+ * KiB.
  */
 public final class GatherKernel implements AutoCloseable {
     private static final KernelSource SOURCE =
@@ -16,7 +18,7 @@ public final class GatherKernel implements AutoCloseable {
     private static final int THREADS = 512;
 
     /** Places of the list's short form; the long form has all of {@link GatherList}'s. */
-    public static final int SHORT_LIST = 256;
+    public static final int SHORT_LIST = 512;
 
     /** From here on the arguments of a launch may have as many bytes as the long form. */
     private static final ComputeCapability OLDEST = new ComputeCapability(7, 0);
@@ -85,23 +87,42 @@ public final class GatherKernel implements AutoCloseable {
      * Queues the copy of all blocks of the list, which can be filled again at once. Until the
      * stream is past it, sources and targets stay mapped, and sources may not be written.
      *
-     * @throws IllegalArgumentException when the list is empty or too long for one launch; nothing
-     *     is queued
+     * @throws IllegalArgumentException when the list is empty or too long to be counted; nothing is
+     *     queued
+     * @throws CudaException when the device refuses; some of it may be queued
      */
     public void copy(CudaStream stream, GatherList list) {
         if (list.size() == 0) {
             throw new IllegalArgumentException("gather refused: the list is empty");
         }
-        Form form = list.size() <= SHORT_LIST ? shortForm : longForm;
         int alignment = list.alignmentBytes();
         int pieceBytes = alignment * WARP * UNROLL;
-        int pieces = list.pieces(pieceBytes);
+        list.requireCountable(pieceBytes);
+        int done = 0;
+        while (done < list.size()) {
+            GatherPlaces places = list.places(done);
+            launch(stream, places, alignment, list.piecesPerBlock(pieceBytes), list.blockBytes());
+            done += places.count();
+        }
+    }
+
+    private void launch(
+            CudaStream stream,
+            GatherPlaces places,
+            int alignment,
+            int piecesPerBlock,
+            long blockBytes) {
+        Form form = places.count() <= SHORT_LIST ? shortForm : longForm;
+        int pieces = places.count() * piecesPerBlock;
         KernelArguments arguments =
                 new KernelArguments()
-                        .struct(list.places(form.capacity()))
+                        .struct(places.segment(form.capacity()))
+                        .int32(places.shift())
                         .int32(pieces)
-                        .int32(list.piecesPerBlock(pieceBytes))
-                        .int64(list.blockBytes());
+                        .int32(piecesPerBlock)
+                        .int64(places.source())
+                        .int64(places.target())
+                        .int64(blockBytes);
         int blocks = Math.ceilDiv(pieces, THREADS / WARP);
         stream.launch(form.function(alignment), LaunchShape.of(blocks, THREADS), arguments);
     }

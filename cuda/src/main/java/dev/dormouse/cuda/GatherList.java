@@ -1,32 +1,24 @@
 package dev.dormouse.cuda;
 
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-
 /**
- * Which blocks a {@link GatherKernel} copies in one launch, each checked. Filled again and again: a
- * launch takes the list along. Used by one thread at a time.
+ * Which blocks a {@link GatherKernel} copies, each checked. Filled again and again: a launch takes
+ * the list along. Used by one thread at a time.
  */
 public final class GatherList implements AutoCloseable {
     /** The most blocks: what fits into the 32,764 bytes that the arguments of a launch may have. */
-    public static final int CAPACITY = 2044;
+    public static final int CAPACITY = 4088;
 
-    private static final long ENTRY_BYTES = 2L * Long.BYTES;
+    private final GatherPlaces places = new GatherPlaces(CAPACITY);
 
-    private final Arena arena;
-    private final MemorySegment entries;
+    /** Of source and target in turn. */
+    private final long[] addresses = new long[2 * CAPACITY];
+
     private long blockBytes;
     private int size;
     private long addressBits;
 
     /** An empty list; {@link #clear} comes first. */
-    @SuppressWarnings("MustBeClosedChecker") // close() closes the arena
-    public GatherList() {
-        arena = Arena.ofShared();
-        entries = arena.allocate(CAPACITY * ENTRY_BYTES, ENTRY_BYTES);
-    }
+    public GatherList() {}
 
     /**
      * Empties it.
@@ -53,8 +45,8 @@ public final class GatherList implements AutoCloseable {
         requireRoom(1);
         long from = address("source", source, sourceOffset);
         long to = address("target", target, targetOffset);
-        entries.set(JAVA_LONG, size * ENTRY_BYTES, from);
-        entries.set(JAVA_LONG, size * ENTRY_BYTES + Long.BYTES, to);
+        addresses[2 * size] = from;
+        addresses[2 * size + 1] = to;
         size++;
         addressBits |= from | to;
     }
@@ -63,16 +55,16 @@ public final class GatherList implements AutoCloseable {
      * Adds blocks of which the caller knows that source and target are mapped from end to end, and
      * that no target overlaps a source or another target.
      *
-     * @param addresses of source and target in turn; may hold more
+     * @param added of source and target in turn; may hold more
      * @throws IllegalStateException when they do not fit; nothing is added
      */
-    public void addChecked(long[] addresses, int blocks) {
+    public void addChecked(long[] added, int blocks) {
         requireRoom(blocks);
         int words = 2 * blocks;
-        MemorySegment.copy(addresses, 0, entries, JAVA_LONG, size * ENTRY_BYTES, words);
+        System.arraycopy(added, 0, addresses, 2 * size, words);
         long bits = 0;
         for (int i = 0; i < words; i++) {
-            bits |= addresses[i];
+            bits |= added[i];
         }
         size += blocks;
         addressBits |= bits;
@@ -112,9 +104,16 @@ public final class GatherList implements AutoCloseable {
         return blockBytes;
     }
 
-    /** The first places, filled or not: source and target of each. */
-    MemorySegment places(int count) {
-        return entries.asSlice(0, count * ENTRY_BYTES);
+    /**
+     * Blocks as a launch takes them: as many as can go in one, at least one. They hold until the
+     * next call.
+     *
+     * @param first the first of them
+     * @throws IllegalStateException when the list is closed
+     */
+    GatherPlaces places(int first) {
+        places.set(addresses, first, size);
+        return places;
     }
 
     /** What all addresses and the length are multiples of: 16, 4 or 1. */
@@ -127,22 +126,22 @@ public final class GatherList implements AutoCloseable {
         return Math.toIntExact(Math.ceilDiv(blockBytes, pieceBytes));
     }
 
-    /** How many all blocks have; the kernel counts to 2^31. */
-    int pieces(long pieceBytes) {
-        long pieces = (long) size * piecesPerBlock(pieceBytes);
-        if (pieces > Integer.MAX_VALUE) {
+    /**
+     * Passes if the kernel, which counts to 2^31, can count the pieces of all blocks.
+     *
+     * @throws IllegalArgumentException if they are too many
+     */
+    void requireCountable(long pieceBytes) {
+        if ((long) size * piecesPerBlock(pieceBytes) > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(
                     "gather refused: %d blocks of %d bytes are too much for one launch; use several"
                             .formatted(size, blockBytes));
         }
-        return (int) pieces;
     }
 
     /** Frees its memory. Closing twice is fine; a launch of a closed list is refused. */
     @Override
     public void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
-        }
+        places.close();
     }
 }

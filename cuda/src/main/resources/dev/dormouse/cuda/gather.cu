@@ -9,13 +9,15 @@
 //
 // The list is an argument: a launch takes it along, where a table in device memory would have to be
 // sent first (5 us), and one in host memory asked for by every warp. Few blocks have a shorter form,
-// since a launch takes the whole array along (5.5 us with 256 places, 9.8 us with 2044; on an H200).
+// since a launch takes the whole array along (5.5 us of 4 KiB, 9.8 us of 32 KiB; on an H200). For the
+// same reason places are distances from the first block, in units of 2^shift bytes.
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// One block to copy: x is the source's address, y the target's.
-typedef ulonglong2 Entry;
+// One block to copy: x is the source's distance from the first source, y the target's from the first
+// target.
+typedef int2 Place;
 
 // Measured on an H200, blocks of 16 KiB from 1 GiB: 0.94 of a plain copy's rate, of 64 KiB 0.95; 16
 // loads in blocks of 128 threads do as well, the copy engines of the multiprocessors 0.90 to 0.93.
@@ -64,10 +66,10 @@ __device__ __forceinline__ void store(u32* to, u32 v) { *to = v; }
 __device__ __forceinline__ void store(unsigned char* to, unsigned char v) { *to = v; }
 
 template <typename T>
-__device__ __forceinline__ void copyPiece(Entry entry, u64 first, u64 elements) {
+__device__ __forceinline__ void copyPiece(u64 source, u64 target, u64 first, u64 elements) {
     const u32 lane = threadIdx.x % WARP;
-    const T* from = reinterpret_cast<const T*>(entry.x) + first + lane;
-    T* to = reinterpret_cast<T*>(entry.y) + first + lane;
+    const T* from = reinterpret_cast<const T*>(source) + first + lane;
+    T* to = reinterpret_cast<T*>(target) + first + lane;
     const u64 left = elements - first;
     T v[UNROLL];
     if (left >= WARP * UNROLL) {
@@ -88,26 +90,33 @@ __device__ __forceinline__ void copyPiece(Entry entry, u64 first, u64 elements) 
     }
 }
 
+// A distance in bytes.
+__device__ __forceinline__ u64 bytesOf(int distance, u32 shift) {
+    return (u64) ((long long) distance << shift);
+}
+
 template <u32 CAPACITY>
 struct List {
-    Entry entries[CAPACITY];
+    Place places[CAPACITY];
 };
 
 template <typename T, u32 CAPACITY>
-__device__ __forceinline__ void gather(
-        const List<CAPACITY>& list, u32 pieces, u32 perBlock, u64 bytes) {
+__device__ __forceinline__ void gather(const List<CAPACITY>& list, u32 shift, u32 pieces,
+                                       u32 perBlock, u64 source, u64 target, u64 bytes) {
     const u32 piece = blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP;
     if (piece >= pieces) return;
     const u32 block = piece / perBlock;
     const u64 first = (u64) (piece - block * perBlock) * (WARP * UNROLL);
-    copyPiece<T>(list.entries[block], first, bytes / sizeof(T));
+    const Place place = list.places[block];
+    copyPiece<T>(source + bytesOf(place.x, shift), target + bytesOf(place.y, shift), first,
+                 bytes / sizeof(T));
 }
 
 #define KERNEL(NAME, TYPE, CAPACITY)                                                               \
     extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT_BLOCKS)                         \
-    NAME##_##CAPACITY(const __grid_constant__ List<CAPACITY> list, u32 pieces, u32 perBlock,       \
-                      u64 bytes) {                                                                 \
-        gather<TYPE>(list, pieces, perBlock, bytes);                                               \
+    NAME##_##CAPACITY(const __grid_constant__ List<CAPACITY> list, u32 shift, u32 pieces,          \
+                      u32 perBlock, u64 source, u64 target, u64 bytes) {                           \
+        gather<TYPE>(list, shift, pieces, perBlock, source, target, bytes);                        \
     }
 
 #define KERNELS(CAPACITY)                                                                          \
@@ -116,5 +125,5 @@ __device__ __forceinline__ void gather(
     KERNEL(gather_1, unsigned char, CAPACITY)
 
 // The arguments of a launch may have 32,764 bytes, from compute capability 7.0 on.
-KERNELS(256)
-KERNELS(2044)
+KERNELS(512)
+KERNELS(4088)

@@ -74,8 +74,8 @@ class NvrtcTest {
 
         String names = new String(image, StandardCharsets.ISO_8859_1);
         assertThat(names)
-                .contains("gather_16_256", "gather_4_256", "gather_1_256")
-                .contains("gather_16_2044", "gather_4_2044", "gather_1_2044");
+                .contains("gather_16_512", "gather_4_512", "gather_1_512")
+                .contains("gather_16_4088", "gather_4_4088", "gather_1_4088");
     }
 
     @Test
@@ -85,7 +85,7 @@ class NvrtcTest {
                         nvrtc.compile(
                                 NvrtcNative.GATHER, new KernelTarget("compute_90"), List.of()),
                         StandardCharsets.UTF_8);
-        String wide = body(ptx, "gather_16_2044");
+        String wide = body(ptx, "gather_16_4088");
 
         assertThat(wide.split("ld\\.global\\.nc\\.L1::no_allocate\\.L2::256B\\.v4", -1))
                 .hasSize(1 + 2 * 4);

@@ -54,8 +54,8 @@ class StreamTest {
     @Test
     void anotherStreamWaitsForAnEvent() {
         try (CudaStream second = CudaStream.create(context);
-                CudaEvent start = CudaEvent.create(context);
-                CudaEvent done = CudaEvent.create(context)) {
+                CudaEvent start = CudaEvent.timed(context);
+                CudaEvent done = CudaEvent.timed(context)) {
             assertThat(done.hasPassed()).isTrue();
             stream.record(start);
             for (int i = 0; i < 100; i++) {

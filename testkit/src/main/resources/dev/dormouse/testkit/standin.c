@@ -282,7 +282,7 @@ int cuStreamDestroy_v2(void *s) { ENTER; return destroy(s); }
 int cuStreamSynchronize(void *s) { ENTER; finish(queued); return OK; }
 int cuStreamQuery(void *s) { ENTER; finish(queued); return OK; }
 int cuStreamWaitEvent(void *s, void *e, unsigned f) { ENTER; return f ? INVALID_VALUE : OK; }
-int cuEventCreate(void **e, unsigned f) { NEEDS_CONTEXT; return f == 0 ? create(e) : INVALID_VALUE; }
+int cuEventCreate(void **e, unsigned f) { NEEDS_CONTEXT; return f == 0 || f == 2 ? create(e) : INVALID_VALUE; }
 int cuEventDestroy_v2(void *e) { ENTER; return destroy(e); }
 // An event is how many copies were queued when it was recorded.
 int cuEventRecord(long *e, void *s) { ENTER; *e = queued; return OK; }
@@ -300,37 +300,45 @@ int cuModuleLoadDataEx(void **m, const char *image, unsigned n, int *options, vo
     return create(m);
 }
 int cuModuleUnload(void *m) { ENTER; return destroy(m); }
-// A function is the bytes of its first argument, the list of blocks.
-static size_t shortList = 256 * 16, longList = 2044 * 16;
+// A gather: how many bytes it copies at once, and how many its first argument has, the list of blocks.
+static struct gather { int width; size_t list; } gathers[] = {
+    {16, 512 * 8}, {4, 512 * 8}, {1, 512 * 8}, {16, 4088 * 8}, {4, 4088 * 8}, {1, 4088 * 8}, {0, 0}};
 int cuModuleGetFunction(void **f, void *m, const char *name) {
     ENTER;
     int width, places;
     if (sscanf(name, "gather_%d_%d", &width, &places) != 2) return NOT_FOUND;
-    *f = places == 256 ? &shortList : &longList;
-    return OK;
+    struct gather *g = gathers;
+    while (g->width && (g->width != width || g->list != places * 8)) g++;
+    *f = g;
+    return g->width ? OK : NOT_FOUND;
 }
 int cuFuncGetAttribute(int *v, int attribute, void *f) {
     *v = 1024;
     return attribute == 0 ? OK : INVALID_VALUE;
 }
-int cuFuncGetParamInfo(void *f, size_t i, size_t *offset, size_t *size) {
-    if (i >= 4) return INVALID_VALUE;
-    size_t list = *(size_t *) f;
-    *offset = (size_t[]) {0, list, list + 4, list + 8}[i];
-    *size = (size_t[]) {list, 4, 4, 8}[i];
+int cuFuncGetParamInfo(struct gather *f, size_t i, size_t *offset, size_t *size) {
+    if (i >= 7) return INVALID_VALUE;
+    *offset = (size_t[]) {0, f->list, f->list + 4, f->list + 8, f->list + 16, f->list + 24, f->list + 32}[i];
+    *size = (size_t[]) {f->list, 4, 4, 4, 8, 8, 8}[i];
     return OK;
 }
-int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+int cuLaunchKernel(struct gather *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
     NEEDS_CONTEXT;
     finish(queued);
-    void *(*list)[2] = parameters[0];
-    unsigned count = *(unsigned *) parameters[1], perBlock = *(unsigned *) parameters[2];
-    size_t bytes = *(size_t *) parameters[3];
+    int (*list)[2] = parameters[0];
+    unsigned shift = *(unsigned *) parameters[1], count = *(unsigned *) parameters[2];
+    unsigned perBlock = *(unsigned *) parameters[3];
+    char *source = *(char **) parameters[4], *target = *(char **) parameters[5];
+    size_t bytes = *(size_t *) parameters[6];
     // in a grid of one dimension, whose last block has a piece for its first warp
     if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || (size_t) (gx - 1) * (bx / 32) >= count || extra)
         REQUIRE(false);
-    REQUIRE(count / perBlock * 16 <= *(size_t *) f);
-    for (unsigned i = 0; i < count / perBlock; i++) memcpy(list[i][1], list[i][0], bytes);
+    REQUIRE(count / perBlock * 8 <= f->list);
+    for (unsigned i = 0; i < count / perBlock; i++) {
+        char *from = source + ((long) list[i][0] << shift), *to = target + ((long) list[i][1] << shift);
+        REQUIRE(((size_t) from | (size_t) to | bytes) % f->width == 0);
+        memcpy(to, from, bytes);
+    }
     return OK;
 }
