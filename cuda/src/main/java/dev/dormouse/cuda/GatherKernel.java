@@ -87,44 +87,52 @@ public final class GatherKernel implements AutoCloseable {
      * Queues the copy of all blocks of the list, which can be filled again at once. Until the
      * stream is past it, sources and targets stay mapped, and sources may not be written.
      *
-     * @throws IllegalArgumentException when the list is empty or too long to be counted; nothing is
-     *     queued
+     * @throws IllegalArgumentException when the list is empty; nothing is queued
      * @throws CudaException when the device refuses; some of it may be queued
      */
     public void copy(CudaStream stream, GatherList list) {
         if (list.size() == 0) {
             throw new IllegalArgumentException("gather refused: the list is empty");
         }
-        int alignment = list.alignmentBytes();
-        int pieceBytes = alignment * WARP * UNROLL;
-        list.requireCountable(pieceBytes);
+        int most = blocksPerLaunch(list.blockBytes());
         int done = 0;
         while (done < list.size()) {
-            GatherPlaces places = list.places(done);
-            launch(stream, places, alignment, list.piecesPerBlock(pieceBytes), list.blockBytes());
-            done += places.count();
+            done += launch(stream, list, done, most);
         }
     }
 
-    private void launch(
-            CudaStream stream,
-            GatherPlaces places,
-            int alignment,
-            int piecesPerBlock,
-            long blockBytes) {
+    /** The kernel counts pieces to 2^31, and those of a byte per thread are the most. */
+    static int blocksPerLaunch(long blockBytes) {
+        return Math.clamp(Integer.MAX_VALUE / pieces(blockBytes, 1), 1, GatherList.CAPACITY);
+    }
+
+    private static long pieces(long blockBytes, int alignment) {
+        return Math.ceilDiv(blockBytes, (long) alignment * WARP * UNROLL);
+    }
+
+    private int launch(CudaStream stream, GatherList list, int first, int most) {
+        GatherPlaces places = list.places(first, most);
+        int alignment = alignmentBytes(places.addressBits() | list.blockBytes());
+        int perBlock = Math.toIntExact(pieces(list.blockBytes(), alignment));
+        int pieces = places.count() * perBlock;
         Form form = places.count() <= SHORT_LIST ? shortForm : longForm;
-        int pieces = places.count() * piecesPerBlock;
         KernelArguments arguments =
                 new KernelArguments()
-                        .struct(places.segment(form.capacity()))
+                        .struct(list.struct(first, form.capacity()))
                         .int32(places.shift())
                         .int32(pieces)
-                        .int32(piecesPerBlock)
+                        .int32(perBlock)
                         .int64(places.source())
                         .int64(places.target())
-                        .int64(blockBytes);
+                        .int64(list.blockBytes());
         int blocks = Math.ceilDiv(pieces, THREADS / WARP);
         stream.launch(form.function(alignment), LaunchShape.of(blocks, THREADS), arguments);
+        return places.count();
+    }
+
+    /** What all addresses and the length are multiples of: 16, 4 or 1. */
+    static int alignmentBytes(long bits) {
+        return (bits & 15) == 0 ? 16 : (bits & 3) == 0 ? 4 : 1;
     }
 
     /** Unloads the kernel; launches that are queued must be done. Closing twice is fine. */

@@ -1,5 +1,7 @@
 package dev.dormouse.cuda;
 
+import java.lang.foreign.MemorySegment;
+
 /**
  * Which blocks a {@link GatherKernel} copies, each checked. Filled again and again: a launch takes
  * the list along. Used by one thread at a time.
@@ -9,13 +11,10 @@ public final class GatherList implements AutoCloseable {
     public static final int CAPACITY = 4088;
 
     private final GatherPlaces places = new GatherPlaces(CAPACITY);
-
-    /** Of source and target in turn. */
-    private final long[] addresses = new long[2 * CAPACITY];
-
+    private final long[] sources = new long[CAPACITY];
+    private final long[] targets = new long[CAPACITY];
     private long blockBytes;
     private int size;
-    private long addressBits;
 
     /** An empty list; {@link #clear} comes first. */
     public GatherList() {}
@@ -31,7 +30,6 @@ public final class GatherList implements AutoCloseable {
         }
         blockBytes = newBlockBytes;
         size = 0;
-        addressBits = newBlockBytes;
     }
 
     /**
@@ -45,29 +43,30 @@ public final class GatherList implements AutoCloseable {
         requireRoom(1);
         long from = address("source", source, sourceOffset);
         long to = address("target", target, targetOffset);
-        addresses[2 * size] = from;
-        addresses[2 * size + 1] = to;
+        sources[size] = from;
+        targets[size] = to;
         size++;
-        addressBits |= from | to;
+    }
+
+    /** Where the source addresses of {@link #addChecked} go, from {@link #size} on. */
+    public long[] sources() {
+        return sources;
+    }
+
+    /** Where the target addresses of {@link #addChecked} go, from {@link #size} on. */
+    public long[] targets() {
+        return targets;
     }
 
     /**
-     * Adds blocks of which the caller knows that source and target are mapped from end to end, and
-     * that no target overlaps a source or another target.
+     * Adds blocks whose addresses the caller has written, and of which he knows that source and
+     * target are mapped from end to end, and that no target overlaps a source or another target.
      *
-     * @param added of source and target in turn; may hold more
      * @throws IllegalStateException when they do not fit; nothing is added
      */
-    public void addChecked(long[] added, int blocks) {
+    public void addChecked(int blocks) {
         requireRoom(blocks);
-        int words = 2 * blocks;
-        System.arraycopy(added, 0, addresses, 2 * size, words);
-        long bits = 0;
-        for (int i = 0; i < words; i++) {
-            bits |= added[i];
-        }
         size += blocks;
-        addressBits |= bits;
     }
 
     private void requireRoom(int blocks) {
@@ -104,39 +103,15 @@ public final class GatherList implements AutoCloseable {
         return blockBytes;
     }
 
-    /**
-     * Blocks as a launch takes them: as many as can go in one, at least one. They hold until the
-     * next call.
-     *
-     * @param first the first of them
-     * @throws IllegalStateException when the list is closed
-     */
-    GatherPlaces places(int first) {
-        places.set(addresses, first, size);
+    /** How the blocks from the first one on go in a launch; at least one goes. */
+    GatherPlaces places(int first, int most) {
+        places.measure(sources, targets, first, Math.min(size - first, most));
         return places;
     }
 
-    /** What all addresses and the length are multiples of: 16, 4 or 1. */
-    int alignmentBytes() {
-        return (addressBits & 15) == 0 ? 16 : (addressBits & 3) == 0 ? 4 : 1;
-    }
-
-    /** How many pieces of at most {@code pieceBytes} a block has. */
-    int piecesPerBlock(long pieceBytes) {
-        return Math.toIntExact(Math.ceilDiv(blockBytes, pieceBytes));
-    }
-
-    /**
-     * Passes if the kernel, which counts to 2^31, can count the pieces of all blocks.
-     *
-     * @throws IllegalArgumentException if they are too many
-     */
-    void requireCountable(long pieceBytes) {
-        if ((long) size * piecesPerBlock(pieceBytes) > Integer.MAX_VALUE) {
-            throw new IllegalArgumentException(
-                    "gather refused: %d blocks of %d bytes are too much for one launch; use several"
-                            .formatted(size, blockBytes));
-        }
+    /** The same as the kernel's list. */
+    MemorySegment struct(int first, int capacity) {
+        return places.struct(sources, targets, first, capacity);
     }
 
     /** Frees its memory. Closing twice is fine; a launch of a closed list is refused. */

@@ -15,10 +15,6 @@
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// One block to copy: x is the source's distance from the first source, y the target's from the first
-// target.
-typedef int2 Place;
-
 // Measured on an H200, blocks of 16 KiB from 1 GiB: 0.94 of a plain copy's rate, of 64 KiB 0.95; 16
 // loads in blocks of 128 threads do as well, the copy engines of the multiprocessors 0.90 to 0.93.
 constexpr u32 WARP = 32;
@@ -95,9 +91,11 @@ __device__ __forceinline__ u64 bytesOf(int distance, u32 shift) {
     return (u64) ((long long) distance << shift);
 }
 
+// Distances of sources from the first source, and of targets from the first target.
 template <u32 CAPACITY>
 struct List {
-    Place places[CAPACITY];
+    int sources[CAPACITY];
+    int targets[CAPACITY];
 };
 
 template <typename T, u32 CAPACITY>
@@ -107,9 +105,8 @@ __device__ __forceinline__ void gather(const List<CAPACITY>& list, u32 shift, u3
     if (piece >= pieces) return;
     const u32 block = piece / perBlock;
     const u64 first = (u64) (piece - block * perBlock) * (WARP * UNROLL);
-    const Place place = list.places[block];
-    copyPiece<T>(source + bytesOf(place.x, shift), target + bytesOf(place.y, shift), first,
-                 bytes / sizeof(T));
+    copyPiece<T>(source + bytesOf(list.sources[block], shift),
+                 target + bytesOf(list.targets[block], shift), first, bytes / sizeof(T));
 }
 
 #define KERNEL(NAME, TYPE, CAPACITY)                                                               \

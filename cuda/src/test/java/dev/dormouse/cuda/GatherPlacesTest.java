@@ -22,17 +22,6 @@ class GatherPlacesTest {
         places.close();
     }
 
-    /** Source and target of each, as the kernel computes them. */
-    static long[] addresses(GatherPlaces places) {
-        int[] distances = places.segment(places.count()).toArray(JAVA_INT);
-        long[] addresses = new long[distances.length];
-        for (int i = 0; i < distances.length; i++) {
-            long first = i % 2 == 0 ? places.source() : places.target();
-            addresses[i] = first + ((long) distances[i] << places.shift());
-        }
-        return addresses;
-    }
-
     @ParameterizedTest
     @ValueSource(longs = {1, 16, 48, 4096, 16384, 1L << 32})
     void launchesHaveAllBlocksInOrder(long stepBytes) {
@@ -40,53 +29,103 @@ class GatherPlacesTest {
         for (int round = 0; round < 200; round++) {
             int blocks = 1 + random.nextInt(CAPACITY);
             long room = 1L << (3 + random.nextInt(12 + Long.numberOfLeadingZeros(stepBytes) / 2));
-            long[] addresses = new long[2 * blocks];
-            Arrays.setAll(addresses, i -> BASE + stepBytes * random.nextLong(-room, room));
+            long[] sources = new long[blocks];
+            long[] targets = new long[blocks];
+            Arrays.setAll(sources, _ -> BASE + stepBytes * random.nextLong(-room, room));
+            Arrays.setAll(targets, _ -> BASE + stepBytes * random.nextLong(-room, room));
             int done = 0;
             while (done < blocks) {
-                places.set(addresses, done, blocks);
-                assertThat(places.count()).as("seed=%d round=%d", stepBytes, round).isPositive();
-                assertThat(addresses(places))
-                        .as("seed=%d round=%d from=%d", stepBytes, round, done)
-                        .isEqualTo(
-                                Arrays.copyOfRange(
-                                        addresses, 2 * done, 2 * (done + places.count())));
-                done += places.count();
+                places.measure(sources, targets, done, blocks - done);
+                int end = done + places.count();
+                assertThat(end).as("seed=%d round=%d", stepBytes, round).isGreaterThan(done);
+                int[] ints =
+                        places.struct(sources, targets, done, places.count()).toArray(JAVA_INT);
+                assertThat(addresses(ints, 0, places.source()))
+                        .as("sources, seed=%d round=%d from=%d", stepBytes, round, done)
+                        .isEqualTo(Arrays.copyOfRange(sources, done, end));
+                assertThat(addresses(ints, places.count(), places.target()))
+                        .as("targets, seed=%d round=%d from=%d", stepBytes, round, done)
+                        .isEqualTo(Arrays.copyOfRange(targets, done, end));
+                done = end;
             }
         }
     }
 
+    /** As the kernel computes them. */
+    private long[] addresses(int[] distances, int from, long first) {
+        return Arrays.stream(distances, from, from + places.count())
+                .mapToLong(distance -> first + ((long) distance << places.shift()))
+                .toArray();
+    }
+
+    @Test
+    void targetsStandBehindAllSourcesOfTheKernelsList() {
+        long[] sources = {16, 48};
+        long[] targets = {BASE, BASE + 96};
+        places.measure(sources, targets, 0, 2);
+        int[] ints = places.struct(sources, targets, 0, 10).toArray(JAVA_INT);
+
+        assertThat(ints).hasSize(20);
+        assertThat(places.shift()).isEqualTo(5);
+        assertThat(Arrays.copyOfRange(ints, 0, 2)).containsExactly(0, 1);
+        assertThat(Arrays.copyOfRange(ints, 10, 12)).containsExactly(0, 3);
+    }
+
     @Test
     void oneLaunchHasBlocksAllOverALargeCache() {
-        long[] addresses = new long[2 * CAPACITY];
-        long step = 16384;
-        for (int i = 0; i < CAPACITY; i++) {
-            addresses[2 * i] = BASE + step * (i * 7919L % CAPACITY) * 10_000; // 164 GB
-            addresses[2 * i + 1] = step * i;
-        }
-        places.set(addresses, 0, CAPACITY);
+        long[] sources = new long[CAPACITY];
+        Arrays.setAll(sources, i -> BASE + 16384 * (i * 7919L % CAPACITY) * 10_000); // 164 GB
+        places.measure(sources, sources, 0, CAPACITY);
         assertThat(places.count()).isEqualTo(CAPACITY);
     }
 
     @Test
-    void blocksFartherApartThanAnIntSaysTakeSeveral() {
+    void blocksFartherApartThanAnIntSaysTakeSeveralLaunches() {
         long far = 1L << 31;
-        places.set(new long[] {BASE, 0, BASE + far - 1, 1, BASE, 2}, 0, 3);
-        assertThat(places.count()).isEqualTo(3);
-        places.set(new long[] {BASE, 0, BASE - far, 1, BASE, 2}, 0, 3);
-        assertThat(places.count()).isEqualTo(3);
-        places.set(new long[] {BASE, 0, BASE + far, 1, BASE, 2}, 0, 3);
-        assertThat(places.count()).isEqualTo(1);
-        places.set(new long[] {BASE, 0, BASE - far - 1, 1, BASE, 2}, 0, 3);
-        assertThat(places.count()).isEqualTo(1);
+        assertThat(countWithSecond(BASE + far - 1)).isEqualTo(3);
+        assertThat(countWithSecond(BASE - far)).isEqualTo(1);
+        assertThat(countWithSecond(BASE - far + 1)).isEqualTo(3);
+        assertThat(countWithSecond(BASE + far)).isEqualTo(1);
+    }
+
+    /** Of three blocks, of which the first and the last one's addresses are multiples of one. */
+    private int countWithSecond(long address) {
+        long[] sources = {BASE, address, BASE};
+        long[] targets = {0, 1, 2};
+        places.measure(sources, targets, 0, 3);
+        int withSources = places.count();
+        places.measure(targets, sources, 0, 3);
+        assertThat(places.count()).isEqualTo(withSources);
+        return withSources;
+    }
+
+    @Test
+    void theAddressesOfALaunchSayHowTheyAreAligned() {
+        assertThat(alignment(0x100, 0x200, 0x110)).isEqualTo(16);
+        assertThat(alignment(0x100, 0x204, 0x110)).isEqualTo(4);
+        assertThat(alignment(0x104, 0x104, 0x114)).isEqualTo(4);
+        assertThat(alignment(0x100, 0x102, 0x110)).isEqualTo(1);
+        assertThat(alignment(0x101, 0x101, 0x101)).isEqualTo(1);
+    }
+
+    private int alignment(long... sources) {
+        places.measure(sources, new long[sources.length], 0, sources.length);
+        return GatherKernel.alignmentBytes(places.addressBits());
     }
 
     @Test
     void aBlockAloneIsItsOwnFirst() {
-        places.set(new long[] {-1, -1, BASE, 5}, 1, 2);
+        places.measure(new long[] {-1, BASE}, new long[] {-1, 5}, 1, 1);
         assertThat(places.count()).isEqualTo(1);
         assertThat(places.source()).isEqualTo(BASE);
         assertThat(places.target()).isEqualTo(5);
-        assertThat(addresses(places)).containsExactly(BASE, 5);
+    }
+
+    @Test
+    void aLaunchHasNoMorePiecesThanTheKernelCounts() {
+        assertThat(GatherKernel.blocksPerLaunch(1)).isEqualTo(GatherList.CAPACITY);
+        assertThat(GatherKernel.blocksPerLaunch(64L << 20)).isEqualTo(GatherList.CAPACITY);
+        assertThat(GatherKernel.blocksPerLaunch(1L << 30)).isEqualTo(255);
+        assertThat(GatherKernel.blocksPerLaunch(1L << 40)).isEqualTo(1);
     }
 }

@@ -75,6 +75,11 @@ public final class DeviceMemory implements AutoCloseable {
         return Math.clamp(Math.ceilDiv(capacityBytes, 2), 1L << 30, 32L << 30);
     }
 
+    /** How many threads move content between pinned and ordinary host memory on this machine. */
+    public static int contentThreads() {
+        return StagingRing.Shape.advised().threads();
+    }
+
     /** As the public one, with pages of any origin. */
     static DeviceMemory reserve(MemoryOptions options, PageMaker pages, LongSupplier nanoClock) {
         DeviceMemory memory = new DeviceMemory(pages, nanoClock);

@@ -326,7 +326,7 @@ int cuLaunchKernel(struct gather *f, unsigned gx, unsigned gy, unsigned gz, unsi
                    unsigned shared, void *stream, void **parameters, void **extra) {
     NEEDS_CONTEXT;
     finish(queued);
-    int (*list)[2] = parameters[0];
+    int *sources = parameters[0], *targets = sources + f->list / 8;
     unsigned shift = *(unsigned *) parameters[1], count = *(unsigned *) parameters[2];
     unsigned perBlock = *(unsigned *) parameters[3];
     char *source = *(char **) parameters[4], *target = *(char **) parameters[5];
@@ -336,7 +336,7 @@ int cuLaunchKernel(struct gather *f, unsigned gx, unsigned gy, unsigned gz, unsi
         REQUIRE(false);
     REQUIRE(count / perBlock * 8 <= f->list);
     for (unsigned i = 0; i < count / perBlock; i++) {
-        char *from = source + ((long) list[i][0] << shift), *to = target + ((long) list[i][1] << shift);
+        char *from = source + ((long) sources[i] << shift), *to = target + ((long) targets[i] << shift);
         REQUIRE(((size_t) from | (size_t) to | bytes) % f->width == 0);
         memcpy(to, from, bytes);
     }

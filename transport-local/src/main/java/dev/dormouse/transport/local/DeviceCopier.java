@@ -26,7 +26,6 @@ final class DeviceCopier implements AutoCloseable {
     private final CudaContext context;
     private final List<AutoCloseable> owned = new ArrayList<>();
     private final Deque<End> idleEnds = new ArrayDeque<>();
-    private final long[] addresses = new long[2 * GatherList.CAPACITY];
     private final GatherList list;
     private final GatherKernel kernel;
     private final CudaStream first;
@@ -63,11 +62,6 @@ final class DeviceCopier implements AutoCloseable {
         return context;
     }
 
-    /** Room for the addresses of one launch's blocks, source and target in turn. */
-    long[] addresses() {
-        return addresses;
-    }
-
     /** An end of what was launched on both streams, which others can wait for. */
     static final class End {
         private final CudaEvent first;
@@ -88,12 +82,19 @@ final class DeviceCopier implements AutoCloseable {
         return new End(own(CudaEvent.create(context)), own(CudaEvent.create(context)));
     }
 
-    /** Queues a copy of blocks whose addresses lie in {@link #addresses}. */
-    void launch(long blockBytes, int blocks) {
-        list.clear(blockBytes);
-        list.addChecked(addresses, blocks);
+    /**
+     * Queues a copy of the next blocks.
+     *
+     * @param most how many at most
+     * @return their bytes
+     */
+    long launch(PairAddresses pairs, int most) {
+        int blocks = pairs.fill(most, list.sources(), list.targets());
+        list.clear(pairs.blockBytes());
+        list.addChecked(blocks);
         kernel.copy(onSecond ? second : first, list);
         onSecond = !onSecond;
+        return list.totalBytes();
     }
 
     /** An end to {@link #mark} with, the caller's until {@link #recycle}. */

@@ -67,9 +67,7 @@ final class DeviceCopy {
         long launchedBytes = 0;
         int most = GatherKernel.SHORT_LIST;
         while (addresses.hasNext()) {
-            int blocks = addresses.fill(most, copier.addresses());
-            copier.launch(addresses.blockBytes(), blocks);
-            launchedBytes += blocks * addresses.blockBytes();
+            launchedBytes += copier.launch(addresses, most);
             most = most(launchedBytes, addresses.blockBytes());
         }
     }

@@ -41,15 +41,16 @@ final class HostCopy {
         long[] here = new long[pairs.size()];
         long[] there = new long[pairs.size()];
         long[] lengths = new long[pairs.size()];
-        long[] addresses = new long[2 * Math.min(pairs.size(), BATCH)];
+        long[] sources = new long[Math.min(pairs.size(), BATCH)];
+        long[] targets = new long[sources.length];
         PairAddresses next = new PairAddresses(pairs, true);
         int count = 0;
         while (next.hasNext()) {
-            int blocks = next.fill(BATCH, addresses);
+            int blocks = next.fill(BATCH, sources, targets);
             long length = next.blockBytes();
             for (int i = 0; i < blocks; i++) {
-                long from = addresses[2 * i];
-                long to = addresses[2 * i + 1];
+                long from = sources[i];
+                long to = targets[i];
                 if (count > 0
                         && here[count - 1] + lengths[count - 1] == from
                         && there[count - 1] + lengths[count - 1] == to) {

@@ -8,8 +8,7 @@ final class PairAddresses {
     private final BlockPairs pairs;
     private final Row local;
     private final Row remote;
-    private final int here;
-    private final int there;
+    private final boolean writes;
     private int next;
     private long blockBytes;
 
@@ -22,8 +21,7 @@ final class PairAddresses {
         this.pairs = pairs;
         local = new Row(pairs.local());
         remote = new Row(pairs.remote());
-        here = writes ? 0 : 1;
-        there = 1 - here;
+        this.writes = writes;
     }
 
     /** The row at which one side is; all of its blocks were checked to lie in mapped memory. */
@@ -62,16 +60,19 @@ final class PairAddresses {
      * Writes the addresses of the next pairs, of blocks of one length.
      *
      * @param most how many at most
-     * @param addresses where source and target of each go, in turn
+     * @param sources where the address of each one's source goes
+     * @param targets where that of its target goes
      * @return how many, at least one
      */
-    int fill(int most, long[] addresses) {
+    int fill(int most, long[] sources, long[] targets) {
+        long[] ours = writes ? sources : targets;
+        long[] theirs = writes ? targets : sources;
         int from = next;
         int end = Math.min(pairs.size(), from + most);
         enterRows();
         blockBytes = local.blockBytes;
         while (next < end && local.blockBytes == blockBytes) {
-            next = fillRun(next, end, addresses, next - from);
+            next = fillRun(next, end, ours, theirs, next - from);
             if (next < end) {
                 enterRows();
             }
@@ -96,7 +97,7 @@ final class PairAddresses {
     }
 
     /** Until one side leaves its row; how far that is. Everything in locals, which pays. */
-    private int fillRun(int from, int end, long[] addresses, int done) {
+    private int fillRun(int from, int end, long[] ours, long[] theirs, int done) {
         long localAddress = local.address;
         long localStride = local.strideBytes;
         long remoteAddress = remote.address;
@@ -107,8 +108,7 @@ final class PairAddresses {
         int localCount = local.count;
         int remoteFirst = remote.first;
         int remoteCount = remote.count;
-        int ours = 2 * done + here;
-        int theirs = 2 * done + there;
+        int at = done - from;
         for (int i = from; i < end; i++) {
             int l = localIndices[i] - localFirst;
             int r = remoteIndices[i] - remoteFirst;
@@ -116,10 +116,8 @@ final class PairAddresses {
                     || Integer.compareUnsigned(r, remoteCount) >= 0) {
                 return i;
             }
-            addresses[ours] = localAddress + localStride * l;
-            addresses[theirs] = remoteAddress + remoteStride * r;
-            ours += 2;
-            theirs += 2;
+            ours[at + i] = localAddress + localStride * l;
+            theirs[at + i] = remoteAddress + remoteStride * r;
         }
         return end;
     }

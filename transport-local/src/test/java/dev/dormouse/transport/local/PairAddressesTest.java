@@ -13,7 +13,8 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 class PairAddressesTest {
-    private final long[] addresses = new long[64];
+    private final long[] sources = new long[32];
+    private final long[] targets = new long[32];
 
     @Test
     void everyPairHasItsAddressesWhateverTheRows() {
@@ -43,12 +44,12 @@ class PairAddressesTest {
 
         for (int index : new int[] {-1, 6, Integer.MAX_VALUE}) {
             local[1] = index;
-            assertThatThrownBy(() -> new PairAddresses(pairs, false).fill(2, addresses))
+            assertThatThrownBy(() -> new PairAddresses(pairs, false).fill(2, sources, targets))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessage("block %d does not exist", index);
         }
         local[1] = 3;
-        assertThatThrownBy(() -> new PairAddresses(pairs, false).fill(2, addresses))
+        assertThatThrownBy(() -> new PairAddresses(pairs, false).fill(2, sources, targets))
                 .isInstanceOf(IllegalArgumentException.class)
                 .hasMessageContaining("block 1 has 16 bytes, not 32");
     }
@@ -58,11 +59,11 @@ class PairAddressesTest {
         List<List<Long>> all = new ArrayList<>();
         PairAddresses next = new PairAddresses(pairs, writes);
         while (next.hasNext()) {
-            int most = 1 + random.nextInt(addresses.length / 2);
-            int blocks = next.fill(most, addresses);
+            int most = 1 + random.nextInt(sources.length);
+            int blocks = next.fill(most, sources, targets);
             assertThat(blocks).isBetween(1, most);
             for (int i = 0; i < blocks; i++) {
-                all.add(List.of(addresses[2 * i], addresses[2 * i + 1], next.blockBytes()));
+                all.add(List.of(sources[i], targets[i], next.blockBytes()));
             }
         }
         return all;

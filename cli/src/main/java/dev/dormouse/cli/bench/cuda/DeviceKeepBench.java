@@ -3,6 +3,7 @@ package dev.dormouse.cli.bench.cuda;
 import com.fasterxml.jackson.annotation.JsonProperty;
 import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.cli.fleet.Progress;
+import dev.dormouse.memory.DeviceMemory;
 import dev.dormouse.memory.MemoryException;
 import dev.dormouse.memory.MemoryTag;
 import dev.dormouse.memory.Retention;
@@ -36,13 +37,18 @@ public final class DeviceKeepBench {
      *     back
      * @param toHostMillis of the plain copy out
      * @param toDeviceMillis of the plain copy in
+     * @param newHostGigabytesPerSecond at which the host gives new memory to as many threads as a
+     *     sleep has, 10^9 bytes in a second
+     * @param hostReadGigabytesPerSecond at which those threads copy from it
      */
     public record Kept(
             long bytes,
             @JsonProperty("sleep_ms") double sleepMillis,
             @JsonProperty("wake_ms") double wakeMillis,
             @JsonProperty("copy_to_host_ms") double toHostMillis,
-            @JsonProperty("copy_to_device_ms") double toDeviceMillis) {
+            @JsonProperty("copy_to_device_ms") double toDeviceMillis,
+            @JsonProperty("new_host_memory_gb_per_s") double newHostGigabytesPerSecond,
+            @JsonProperty("host_read_gb_per_s") double hostReadGigabytesPerSecond) {
         /** 10^9 bytes in a second. */
         @JsonProperty("sleep_gb_per_s")
         public double sleepGigabytesPerSecond() {
@@ -97,9 +103,10 @@ public final class DeviceKeepBench {
             try (DeviceSide side = new DeviceSide(bytes, DeviceSide.OWNER_DEVICE)) {
                 Blocks all = Blocks.shuffled(bytes, Math.min(bytes, 64L << 20), 1);
                 side.fill(all, bytes);
-                var _ = cycle(side, bytes); // warms up, and pins what the copies go through
+                HostLimits host = HostLimits.measure(bytes, DeviceMemory.contentThreads());
+                var _ = cycle(side, bytes, host); // warms up, and pins what copies go through
                 for (int round = 0; round < ROUNDS; round++) {
-                    kept.add(cycle(side, bytes));
+                    kept.add(cycle(side, bytes, host));
                 }
                 long wrong = side.wrongWords(all, all, bytes);
                 if (wrong > 0) {
@@ -113,7 +120,7 @@ public final class DeviceKeepBench {
         return kept;
     }
 
-    private static Kept cycle(DeviceSide side, long bytes) {
+    private static Kept cycle(DeviceSide side, long bytes, HostLimits host) {
         DeviceSide.HostCopies limit = side.hostCopies();
         long start = System.nanoTime();
         var _ = side.memory().sleep(TAGS, Retention.KEEP_ON_HOST);
@@ -125,29 +132,44 @@ public final class DeviceKeepBench {
                 (slept - start) / 1e6,
                 (woken - slept) / 1e6,
                 limit.toHostSeconds() * 1e3,
-                limit.toDeviceSeconds() * 1e3);
+                limit.toDeviceSeconds() * 1e3,
+                host.newGigabytesPerSecond(),
+                host.readGigabytesPerSecond());
     }
 
     /** Prints a table. */
     public static void print(List<Kept> kept, PrintWriter out) {
         out.printf(
-                "%7s %9s %9s %9s %9s %7s %9s %9s %7s%n",
-                "kept", "sleep", "wake", "sleep", "DtoH", "ratio", "wake", "HtoD", "ratio");
+                "%7s %9s %9s %9s %9s %9s %7s %9s %9s %9s %7s%n",
+                "kept",
+                "sleep",
+                "wake",
+                "sleep",
+                "DtoH",
+                "new host",
+                "ratio",
+                "wake",
+                "HtoD",
+                "host read",
+                "ratio");
         out.printf(
-                "%7s %9s %9s %9s %9s %7s %9s %9s %7s%n",
-                "MiB", "ms", "ms", "GB/s", "GB/s", "", "GB/s", "GB/s", "");
+                "%7s %9s %9s %9s %9s %9s %7s %9s %9s %9s %7s%n",
+                "MiB", "ms", "ms", "GB/s", "GB/s", "GB/s", "to DtoH", "GB/s", "GB/s", "GB/s",
+                "to HtoD");
         for (Kept row : kept) {
             out.printf(
                     Locale.ROOT,
-                    "%7d %9.1f %9.1f %9.2f %9.2f %7.2f %9.2f %9.2f %7.2f%n",
+                    "%7d %9.1f %9.1f %9.2f %9.2f %9.2f %7.2f %9.2f %9.2f %9.2f %7.2f%n",
                     row.bytes() >> 20,
                     row.sleepMillis(),
                     row.wakeMillis(),
                     row.sleepGigabytesPerSecond(),
                     row.toHostGigabytesPerSecond(),
+                    row.newHostGigabytesPerSecond(),
                     row.sleepRatio(),
                     row.wakeGigabytesPerSecond(),
                     row.toDeviceGigabytesPerSecond(),
+                    row.hostReadGigabytesPerSecond(),
                     row.wakeRatio());
         }
         out.flush();
