@@ -35,24 +35,7 @@ public final class HttpListener implements AutoCloseable {
             TimeLimits limits,
             Duration clientTimeout,
             HttpRouting.Builder routing) {
-        ClientConnections connections = new ClientConnections(limits, clientTimeout);
-        WebServer server =
-                WebServer.builder()
-                        .host(address.host())
-                        .port(address.port())
-                        .shutdownHook(false)
-                        .protocolsDiscoverServices(false)
-                        .addConnectionSelector(connections)
-                        // Without it a small piece waits for the client's delayed acknowledgement.
-                        .connectionOptions(connection -> connection.tcpNoDelay(true))
-                        // Answers are written in pieces that are to go out at once.
-                        .writeBufferSize(0)
-                        .maxPayloadSize(maxBodyBytes)
-                        .maxTcpConnections(connections.mostAccepted())
-                        .directHandlers(Refusals.handlers())
-                        .routing(routing)
-                        .build()
-                        .start();
+        WebServer server = unbound(address, maxBodyBytes, limits, clientTimeout, routing).start();
         if (!server.isRunning()) { // Helidon logs the cause and says nothing else
             server.stop();
             throw new IllegalStateException(
@@ -64,6 +47,46 @@ public final class HttpListener implements AutoCloseable {
                             + address.options());
         }
         return new HttpListener(server);
+    }
+
+    /**
+     * Loads what the first listener of a process needs, and binds nothing. That takes a good part
+     * of the process's start, so it can be done beside the rest.
+     */
+    public static void prepare() {
+        try (TimeLimits limits = new TimeLimits()) {
+            var _ =
+                    unbound(
+                            new Address("127.0.0.1", 0, ""),
+                            1,
+                            limits,
+                            Duration.ofSeconds(1),
+                            HttpRouting.builder());
+        }
+    }
+
+    private static WebServer unbound(
+            Address address,
+            long maxBodyBytes,
+            TimeLimits limits,
+            Duration clientTimeout,
+            HttpRouting.Builder routing) {
+        ClientConnections connections = new ClientConnections(limits, clientTimeout);
+        return WebServer.builder()
+                .host(address.host())
+                .port(address.port())
+                .shutdownHook(false)
+                .protocolsDiscoverServices(false)
+                .addConnectionSelector(connections)
+                // Without it a small piece waits for the client's delayed acknowledgement.
+                .connectionOptions(connection -> connection.tcpNoDelay(true))
+                // Answers are written in pieces that are to go out at once.
+                .writeBufferSize(0)
+                .maxPayloadSize(maxBodyBytes)
+                .maxTcpConnections(connections.mostAccepted())
+                .directHandlers(Refusals.handlers())
+                .routing(routing)
+                .build();
     }
 
     /** The port that is bound. */

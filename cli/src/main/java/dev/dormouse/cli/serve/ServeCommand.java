@@ -3,7 +3,9 @@ package dev.dormouse.cli.serve;
 import dev.dormouse.cli.ExitWithParent;
 import dev.dormouse.cli.Termination;
 import dev.dormouse.engine.EngineInfo;
+import dev.dormouse.http.HttpListener;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -56,6 +58,12 @@ public final class ServeCommand implements Callable<Integer> {
                     spec.commandLine(),
                     "no model: give --model PATH, or start through ./dormouse, which fetches the default one");
         }
+        // Beside the engine, which takes longer. What fails here fails again when the server
+        // starts.
+        var _ =
+                CompletableFuture.runAsync(
+                        HttpListener::prepare,
+                        Thread.ofPlatform().daemon().name("dormouse-http")::start);
         return ServingEngine.start(ServedModel.open(options.model, options), options);
     }
 

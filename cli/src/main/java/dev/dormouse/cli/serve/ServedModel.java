@@ -12,20 +12,19 @@ import dev.dormouse.model.tokenizer.Tokenizer;
 import dev.dormouse.server.ModelText;
 import java.nio.file.Path;
 import java.util.Objects;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.FutureTask;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A model's files with all that is read from them, and the engine that serves it. */
 final class ServedModel implements AutoCloseable {
     private final ModelFiles files;
     private final LlamaModel model;
-    private final FutureTask<ModelText> text;
+    private final Supplier<ModelText> text;
 
-    private ServedModel(ModelFiles files, LlamaModel model) {
+    private ServedModel(ModelFiles files, LlamaModel model, Supplier<ModelText> text) {
         this.files = files;
         this.model = model;
-        this.text = new FutureTask<>(() -> text(files));
+        this.text = text;
     }
 
     static ServedModel open(Path path, ServeOptions options) {
@@ -35,11 +34,10 @@ final class ServedModel implements AutoCloseable {
                         : options.threads;
         ModelFiles files = ModelFiles.open(path);
         try {
-            LlamaModel model = files.openModel(threads, options.tensorParallelSize);
-            ServedModel served = new ServedModel(files, model);
-            // Beside the transports, which take as long to start.
-            Thread.ofPlatform().daemon().name("dormouse-tokenizer").start(served.text);
-            return served;
+            return new ServedModel(
+                    files,
+                    files.openModel(threads, options.tensorParallelSize),
+                    Aside.start("dormouse-tokenizer", () -> text(files)));
         } catch (RuntimeException e) {
             files.close();
             throw e;
@@ -53,18 +51,7 @@ final class ServedModel implements AutoCloseable {
 
     /** How the model reads and writes text; waits until that is read from the files. */
     ModelText text() {
-        try {
-            return text.get();
-        } catch (ExecutionException e) {
-            throw switch (e.getCause()) {
-                case RuntimeException failure -> failure;
-                case null, default ->
-                        new IllegalStateException("the model's text cannot be read", e);
-            };
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IllegalStateException("interrupted while the model's files are read", e);
-        }
+        return text.get();
     }
 
     /** Has the kernels compiled; see {@link LlamaModel#warmUp}. */
@@ -80,12 +67,12 @@ final class ServedModel implements AutoCloseable {
         try {
             EngineConfig config = engineConfig(options, settings);
             MemoryFiles files = new MemoryFiles();
-            @Nullable ConnectorHalves connector =
-                    settings.role() == null
-                            ? null
-                            : Connectors.open(
-                                    settings, model.config(), model.ranks(), config, files);
-            return Engines.start(config, model, tokenizer(connector), connector, files);
+            return Engines.start(
+                    config,
+                    model,
+                    () -> text().tokenizer(),
+                    connector(settings, config, files),
+                    files);
         } catch (RuntimeException e) {
             try (model) { // also if no engine had it yet
                 throw e;
@@ -93,15 +80,15 @@ final class ServedModel implements AutoCloseable {
         }
     }
 
-    /** Without a tokenizer there will be no engine that closes the connector. */
-    private Tokenizer tokenizer(@Nullable ConnectorHalves connector) {
-        try {
-            return text().tokenizer();
-        } catch (RuntimeException e) {
-            try (connector) {
-                throw e;
-            }
-        }
+    private Supplier<@Nullable ConnectorHalves> connector(
+            KvSettings settings, EngineConfig config, MemoryFiles files) {
+        return settings.role() == null
+                ? () -> null
+                : Aside.<@Nullable ConnectorHalves>start(
+                        "dormouse-connector",
+                        () ->
+                                Connectors.open(
+                                        settings, model.config(), model.ranks(), config, files));
     }
 
     private EngineConfig engineConfig(ServeOptions options, KvSettings settings) {

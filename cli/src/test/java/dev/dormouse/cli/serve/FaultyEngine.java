@@ -81,6 +81,7 @@ final class FaultyEngine implements AutoCloseable {
                         false,
                         false,
                         true);
+        ConnectorHalves connector = connector(id, ranks);
         engine =
                 Engines.start(
                         config,
@@ -90,8 +91,8 @@ final class FaultyEngine implements AutoCloseable {
                                 (name, arguments) ->
                                         name.equals("loadWeights") ? "load " + arguments[0] : name,
                                 ModelException::new),
-                        tokenizer,
-                        connector(id, ranks),
+                        () -> tokenizer,
+                        () -> connector,
                         surroundings(config));
         server =
                 EngineServer.start(

@@ -58,7 +58,7 @@ final class EngineCore {
             Counters counters,
             StatisticsBoard statistics) {}
 
-    /** Brings memory and weights, and becomes known to other engines. */
+    /** Becomes known to other engines. */
     void open() {
         parts.ranks().workers().forEach(Worker::open);
         opened = true;

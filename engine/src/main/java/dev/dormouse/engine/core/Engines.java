@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import org.jspecify.annotations.Nullable;
 
@@ -65,22 +66,24 @@ public final class Engines {
 
     /**
      * Starts an engine: takes its memory, reads the weights, registers and publishes its KV cache.
-     * Returns when it serves.
+     * Returns when it serves. Tokenizer and connector are asked for once memory and weights are
+     * there, so that they may come about meanwhile.
      *
      * <p>Model and connector belong to the engine from the call on: it closes them, also when it
      * cannot start.
      *
      * @param model as many ranks as it has, the engine has
      * @param tokenizer the model's
-     * @param connector moves KV to and from other engines, or null for an engine that works alone
+     * @param connector moves KV to and from other engines, or null for an engine that works alone;
+     *     asked again when the engine cannot start, with the same answer
      * @param files are told of the memory before the connector registers it
      * @throws IllegalArgumentException if the settings do not fit the model
      */
     public static Engine start(
             EngineConfig config,
             LanguageModel model,
-            Tokenizer tokenizer,
-            @Nullable ConnectorHalves connector,
+            Supplier<Tokenizer> tokenizer,
+            Supplier<@Nullable ConnectorHalves> connector,
             MemoryFiles files) {
         return start(config, model, tokenizer, connector, Surroundings.ofMachine(config, files));
     }
@@ -89,16 +92,12 @@ public final class Engines {
     public static Engine start(
             EngineConfig config,
             LanguageModel model,
-            Tokenizer tokenizer,
-            @Nullable ConnectorHalves connector,
+            Supplier<Tokenizer> tokenizer,
+            Supplier<@Nullable ConnectorHalves> connector,
             Surroundings surroundings) {
-        Text text =
-                new Text(
-                        tokenizer.endOfGeneration(),
-                        skipSpecial -> decoder(tokenizer.decoder(skipSpecial)));
         LocalEngine engine;
         try {
-            engine = assemble(config, model, text, connector, surroundings);
+            engine = assemble(config, model, () -> text(tokenizer.get()), connector, surroundings);
         } catch (RuntimeException e) {
             throw afterClosing(e, model, connector);
         }
@@ -107,13 +106,25 @@ public final class Engines {
     }
 
     private static RuntimeException afterClosing(
-            RuntimeException failure, LanguageModel model, @Nullable ConnectorHalves connector) {
+            RuntimeException failure,
+            LanguageModel model,
+            Supplier<@Nullable ConnectorHalves> connector) {
         Cleanup cleanup = new Cleanup(failure);
-        if (connector != null) {
-            cleanup.run(connector::close);
-        }
+        cleanup.run(() -> close(connector.get()));
         cleanup.run(model::close);
         return failure;
+    }
+
+    private static void close(@Nullable ConnectorHalves connector) {
+        if (connector != null) {
+            connector.close();
+        }
+    }
+
+    private static Text text(Tokenizer tokenizer) {
+        return new Text(
+                tokenizer.endOfGeneration(),
+                skipSpecial -> decoder(tokenizer.decoder(skipSpecial)));
     }
 
     private static TextDecoder decoder(IncrementalDecoder decoder) {
@@ -130,16 +141,36 @@ public final class Engines {
         };
     }
 
-    /** An engine that is not started: its loop may also be driven step by step. */
+    /**
+     * An engine with memory and weights that is not started: its loop may also be driven step by
+     * step.
+     */
     static LocalEngine assemble(
             EngineConfig config,
             LanguageModel model,
-            Text text,
-            @Nullable ConnectorHalves connector,
+            Supplier<Text> text,
+            Supplier<@Nullable ConnectorHalves> connector,
             Surroundings surroundings) {
         KvCacheShape shape = model.kvCacheShape(config.blockTokens(), config.kvType());
         int kvBlocks = kvBlocks(config, shape.blockBytesAllLayers() * model.ranks());
-        List<Worker> workers = workers(model, connector, shape, kvBlocks, surroundings);
+        RankMemories memories = RankMemories.load(model, shape, kvBlocks, surroundings.memory());
+        try {
+            @Nullable ConnectorHalves halves = connector.get();
+            List<Worker> workers = workers(model, halves, shape, kvBlocks, memories);
+            return assemble(config, model, kvBlocks, workers, text.get(), halves, surroundings);
+        } catch (RuntimeException e) {
+            throw memories.closedAfter(e);
+        }
+    }
+
+    private static LocalEngine assemble(
+            EngineConfig config,
+            LanguageModel model,
+            int kvBlocks,
+            List<Worker> workers,
+            Text text,
+            @Nullable ConnectorHalves connector,
+            Surroundings surroundings) {
         int liveLimit = config.maxSequences() + config.maxWaiting();
         EngineCore.Parts parts =
                 parts(
@@ -260,23 +291,17 @@ public final class Engines {
             @Nullable ConnectorHalves connector,
             KvCacheShape shape,
             int kvBlocks,
-            Surroundings surroundings) {
+            RankMemories memories) {
         List<Worker> workers = new ArrayList<>();
-        try {
-            for (int rank = 0; rank < model.ranks(); rank++) {
-                workers.add(
-                        new Worker(
-                                rank,
-                                model,
-                                connector == null ? null : connector.workers().get(rank),
-                                shape,
-                                kvBlocks,
-                                surroundings.memory()));
-            }
-        } catch (RuntimeException e) {
-            Cleanup cleanup = new Cleanup(e);
-            workers.forEach(worker -> cleanup.run(worker::close));
-            throw e;
+        for (int rank = 0; rank < model.ranks(); rank++) {
+            workers.add(
+                    new Worker(
+                            rank,
+                            model,
+                            connector == null ? null : connector.workers().get(rank),
+                            shape,
+                            kvBlocks,
+                            memories.get(rank)));
         }
         return workers;
     }

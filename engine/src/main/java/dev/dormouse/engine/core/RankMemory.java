@@ -7,7 +7,7 @@ import java.util.Set;
 
 /**
  * One rank's memory by tag, all of it asleep at first: addresses that stay, pages that come and go.
- * What a tag holds after a wake is undefined. Used by the engine's thread alone.
+ * What a tag holds after a wake is undefined. Used by one thread at a time.
  */
 public interface RankMemory extends AutoCloseable {
     /** Where ranks get their memory from. */

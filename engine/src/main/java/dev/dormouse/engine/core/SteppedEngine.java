@@ -36,8 +36,8 @@ public final class SteppedEngine implements AutoCloseable {
                         Engines.assemble(
                                 config,
                                 model,
-                                new Engines.Text(Set.of(), _ -> NO_TEXT),
-                                connector,
+                                () -> new Engines.Text(Set.of(), _ -> NO_TEXT),
+                                () -> connector,
                                 surroundings));
         stepped.engine.core().open();
         return stepped;

@@ -17,7 +17,6 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -41,33 +40,24 @@ final class Worker {
     private final int kvBlocks;
     private final RankMemory memory;
 
-    /** Reserves addresses; {@link #open} brings the memory. */
+    /** Takes the rank's memory, which has weights and KV cache. */
     Worker(
             int rank,
             LanguageModel model,
             @Nullable WorkerConnector connector,
             KvCacheShape shape,
             int kvBlocks,
-            RankMemory.Source source) {
+            RankMemory memory) {
         this.rank = rank;
         this.model = model;
         this.connector = connector;
         this.shape = shape;
         this.kvBlocks = kvBlocks;
-        this.memory =
-                source.reserve(
-                        rank,
-                        Map.of(
-                                MemoryTag.WEIGHTS,
-                                model.weightBytes(rank),
-                                MemoryTag.KV_CACHE,
-                                kvBlocks * shape.blockBytesAllLayers()));
+        this.memory = memory;
     }
 
-    /** Brings weights and KV cache, and registers the KV cache with the connector. */
+    /** Registers the KV cache with the connector. */
     void open() {
-        map(Set.of(MemoryTag.WEIGHTS, MemoryTag.KV_CACHE));
-        loadWeights();
         if (connector != null) {
             connector.registerKvCaches(regions());
         }

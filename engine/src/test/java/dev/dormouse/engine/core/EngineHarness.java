@@ -51,8 +51,8 @@ final class EngineHarness implements AutoCloseable {
                 Engines.assemble(
                         this.config,
                         model,
-                        new Engines.Text(Set.of(), _ -> new NumberDecoder()),
-                        connector,
+                        () -> new Engines.Text(Set.of(), _ -> new NumberDecoder()),
+                        () -> connector,
                         new Engines.Surroundings(
                                 () -> System.nanoTime() + skippedNanos.get(),
                                 MachineMemory.source(

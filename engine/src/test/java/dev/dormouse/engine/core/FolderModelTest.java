@@ -66,7 +66,8 @@ final class FolderModelTest {
         try (ModelFiles files = ModelFiles.open(folder)) {
             Tokenizer tokenizer = files.tokenizer();
             LlamaModel model = files.openModel(2);
-            try (Engine engine = Engines.start(CONFIG, model, tokenizer, null, new MemoryFiles())) {
+            try (Engine engine =
+                    Engines.start(CONFIG, model, () -> tokenizer, () -> null, new MemoryFiles())) {
                 check(engine, tokenizer, "awake", answers);
                 for (int cycle = 0; cycle < 2; cycle++) {
                     engine.sleep(2, PauseMode.ABORT).join();

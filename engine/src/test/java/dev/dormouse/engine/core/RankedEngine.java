@@ -68,8 +68,8 @@ final class RankedEngine implements AutoCloseable {
                 Engines.assemble(
                         config,
                         new FaultyModel(LlamaModel.open(file, 2, ranks)),
-                        new Engines.Text(Set.of(), _ -> SteppedEngine.NO_TEXT),
-                        connector,
+                        () -> new Engines.Text(Set.of(), _ -> SteppedEngine.NO_TEXT),
+                        () -> connector,
                         new Engines.Surroundings(
                                 System::nanoTime,
                                 (rank, bytes) ->

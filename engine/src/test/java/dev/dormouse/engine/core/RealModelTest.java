@@ -54,7 +54,12 @@ final class RealModelTest {
             Tokenizer tokenizer = Tokenizer.of(file.metadata());
             LlamaModel model = LlamaModel.open(file, 2);
             try (Engine engine =
-                    Engines.start(config(KV_BYTES), model, tokenizer, null, new MemoryFiles())) {
+                    Engines.start(
+                            config(KV_BYTES),
+                            model,
+                            () -> tokenizer,
+                            () -> null,
+                            new MemoryFiles())) {
                 List<RecordingListener> awake = ask(engine, tokenizer, "awake", prompts);
 
                 engine.sleep(1, PauseMode.ABORT).join();
@@ -89,8 +94,8 @@ final class RealModelTest {
                                     Engines.start(
                                             config(1000),
                                             model,
-                                            tokenizer,
-                                            null,
+                                            () -> tokenizer,
+                                            () -> null,
                                             new MemoryFiles()))
                     .isInstanceOf(IllegalArgumentException.class)
                     .hasMessageContaining("--kv-cache-memory");

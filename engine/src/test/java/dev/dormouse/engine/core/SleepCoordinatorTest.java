@@ -26,6 +26,12 @@ final class SleepCoordinatorTest {
 
     SleepCoordinatorTest() {
         EngineConfig config = EngineHarness.roomy();
+        RankMemories memories =
+                RankMemories.load(
+                        model,
+                        HashModel.SHAPE,
+                        8,
+                        MachineMemory.source(true, System::nanoTime, new MemoryFiles()));
         for (int rank = 0; rank < 2; rank++) {
             workers.add(
                     new Worker(
@@ -34,7 +40,7 @@ final class SleepCoordinatorTest {
                             connector.ranks.get(rank),
                             HashModel.SHAPE,
                             8,
-                            MachineMemory.source(true, System::nanoTime, new MemoryFiles())));
+                            memories.get(rank)));
         }
         BlockManager blocks = new BlockManager(8, HashModel.BLOCK_TOKENS, true);
         RemoteKv remote = new RemoteKv(connector.scheduling, blocks);
