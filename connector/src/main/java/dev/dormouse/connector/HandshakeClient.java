@@ -64,7 +64,7 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
      */
     Map<HoldQuestion, HoldAnswer> claim(
             SideChannelAddress address, OpenClaims claims, Duration limit) {
-        try (SideChannel.Conversation conversation = dialer.dial(address, limit)) {
+        try (SideChannel.Conversation conversation = dialer.resume(address, limit)) {
             HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
             claim(conversation, claims, answers);
             return answers.answers().holds();

@@ -30,6 +30,14 @@ public interface SideChannel extends AutoCloseable {
          * @throws IOException if there is no connection in time
          */
         Conversation dial(SideChannelAddress address, Duration limit) throws IOException;
+
+        /**
+         * As {@link #dial}, for questions that may be asked twice: may go on over a connection that
+         * an earlier such conversation has left, and connect only when something is asked.
+         */
+        default Conversation resume(SideChannelAddress address, Duration limit) throws IOException {
+            return dial(address, limit);
+        }
     }
 
     /** Questions to one peer over one connection. */

@@ -11,12 +11,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The asking end of the side channel, which a ZeroMQ REQ is to its peers. Each conversation has its
- * own connection, and one limit for all its questions. Connects only to what the policy allows, and
- * to the very address that was checked.
+ * own connection, which it may leave to a later one, and one limit for all its questions. Connects
+ * only to what the policy allows, and to the very address that was checked. Thread-safe.
  */
 final class SideChannelClient implements SideChannel.Dialer, AutoCloseable {
+    private static final System.Logger LOG = System.getLogger("dormouse.connector");
+
     private final PeerPolicy policy;
     private final NameResolver resolver;
+    private final KeptConnections kept = new KeptConnections(System::nanoTime);
 
     SideChannelClient(PeerPolicy policy) {
         this(policy, new NameResolver());
@@ -31,28 +34,96 @@ final class SideChannelClient implements SideChannel.Dialer, AutoCloseable {
     @Override
     public void close() {
         resolver.close();
+        kept.close();
     }
 
     @Override
     public SideChannel.Conversation dial(SideChannelAddress address, Duration limit)
             throws IOException {
-        long deadlineNanos = System.nanoTime() + limit.toNanos();
+        ZmtpConnection connection = open(address, System.nanoTime() + limit.toNanos());
+        return new SideChannel.Conversation() {
+            @Override
+            public SideChannel.Answer ask(byte[] question) throws IOException {
+                return exchange(connection, question);
+            }
+
+            @Override
+            public void close() throws IOException {
+                connection.close();
+            }
+        };
+    }
+
+    @Override
+    public SideChannel.Conversation resume(SideChannelAddress address, Duration limit) {
+        return new Resumed(address, System.nanoTime() + limit.toNanos());
+    }
+
+    /** Leaves its connection to the next one, if every question was answered. */
+    private final class Resumed implements SideChannel.Conversation {
+        private final SideChannelAddress address;
+        private final long deadlineNanos;
+        private @Nullable ZmtpConnection connection;
+
+        private Resumed(SideChannelAddress address, long deadlineNanos) {
+            this.address = address;
+            this.deadlineNanos = deadlineNanos;
+        }
+
+        @Override
+        public SideChannel.Answer ask(byte[] question) throws IOException {
+            ZmtpConnection own = connection;
+            if (own != null) {
+                return ask(own, question);
+            }
+            ZmtpConnection left = kept.take(address);
+            if (left != null) {
+                try {
+                    // Half of the time: a peer that has gone without a word may be there again.
+                    left.setDeadline(deadlineNanos - (deadlineNanos - System.nanoTime()) / 2);
+                    SideChannel.Answer answer = ask(left, question);
+                    left.setDeadline(deadlineNanos);
+                    return answer;
+                } catch (IOException | WireException e) { // the peer has closed it, most likely
+                    LOG.log(
+                            System.Logger.Level.DEBUG,
+                            "side channel: connects anew to {0}: {1}",
+                            address,
+                            e.getMessage());
+                }
+            }
+            return ask(open(address, deadlineNanos), question);
+        }
+
+        private SideChannel.Answer ask(ZmtpConnection asked, byte[] question) throws IOException {
+            connection = null;
+            try {
+                SideChannel.Answer answer = exchange(asked, question);
+                connection = asked;
+                return answer;
+            } finally {
+                if (connection == null) {
+                    asked.close();
+                }
+            }
+        }
+
+        @Override
+        public void close() {
+            if (connection != null) {
+                kept.keep(address, connection);
+                connection = null;
+            }
+        }
+    }
+
+    private ZmtpConnection open(SideChannelAddress address, long deadlineNanos) throws IOException {
         ZmtpConnection connection =
                 new ZmtpConnection(connect(address, deadlineNanos), HandshakePayload.MAX_BYTES);
         try {
             connection.setDeadline(deadlineNanos);
             connection.open("REQ");
-            return new SideChannel.Conversation() {
-                @Override
-                public SideChannel.Answer ask(byte[] question) throws IOException {
-                    return exchange(connection, question);
-                }
-
-                @Override
-                public void close() throws IOException {
-                    connection.close();
-                }
-            };
+            return connection;
         } catch (IOException | RuntimeException e) {
             connection.close();
             throw e;

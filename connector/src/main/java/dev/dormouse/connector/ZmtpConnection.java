@@ -2,6 +2,7 @@ package dev.dormouse.connector;
 
 import static java.nio.charset.StandardCharsets.US_ASCII;
 
+import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
@@ -48,7 +49,7 @@ final class ZmtpConnection implements Closeable {
     /** A connection over {@code socket}, which it owns. */
     ZmtpConnection(Socket socket, int maxMessageBytes) throws IOException {
         this.socket = socket;
-        this.in = socket.getInputStream();
+        this.in = new BufferedInputStream(socket.getInputStream());
         this.out = new DataOutputStream(new BufferedOutputStream(socket.getOutputStream()));
         this.maxMessageBytes = maxMessageBytes;
         socket.setTcpNoDelay(true);

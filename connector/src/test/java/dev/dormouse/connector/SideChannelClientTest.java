@@ -66,6 +66,33 @@ final class SideChannelClientTest {
         assertThat(ended).succeedsWithin(LIMIT);
     }
 
+    @Test
+    void aConnectionWithAWrongAnswerIsNotLeftToTheNextConversation() throws IOException {
+        try (SideChannelClient client = new SideChannelClient(PeerPolicy.ANY)) {
+            CompletableFuture<Void> ended =
+                    withPeer(
+                            socket -> {
+                                ZmtpConnection connection = new ZmtpConnection(socket, 1_000);
+                                connection.setDeadline(System.nanoTime() + LIMIT.toNanos());
+                                connection.open("ROUTER");
+                                assertThat(connection.receive()).hasSize(2);
+                                connection.send(List.of(new byte[0], new byte[1]));
+                                assertThat(connection.receive()).isNull();
+                            },
+                            address ->
+                                    assertThatExceptionOfType(WireException.class)
+                                            .isThrownBy(() -> resume(client, address)));
+            assertThat(ended).succeedsWithin(LIMIT);
+        }
+    }
+
+    private static void resume(SideChannelClient client, SideChannelAddress address)
+            throws IOException {
+        try (SideChannel.Conversation conversation = client.resume(address, LIMIT)) {
+            SideChannel.Answer _ = conversation.ask(new HoldQuestion("r", "di").encode());
+        }
+    }
+
     private static void ask(SideChannelAddress address) throws IOException {
         try (SideChannelClient client = new SideChannelClient(PeerPolicy.ANY);
                 SideChannel.Conversation conversation = client.dial(address, LIMIT)) {

@@ -308,6 +308,29 @@ final class SideChannelTest {
     }
 
     @Test
+    void claimsFollowOneAnotherOverOneConnection() throws IOException {
+        for (int i = 0; i < 3; i++) {
+            assertThat(claim()).isEqualTo(holds.answer(new HoldQuestion("r", "di")));
+            assertThat(listener.connections()).isOne();
+        }
+    }
+
+    @Test
+    void aClaimConnectsAnewToAPeerThatHasClosedTheConnectionOfTheLastOne() throws IOException {
+        byte[] _ = claim();
+        listener.close();
+        try (SideChannelListener _ = new SideChannelListener(address, desk)) {
+            assertThat(claim()).isEqualTo(holds.answer(new HoldQuestion("r", "di")));
+        }
+    }
+
+    private byte[] claim() throws IOException {
+        try (SideChannel.Conversation conversation = client.resume(address, LIMIT)) {
+            return conversation.ask(new HoldQuestion("r", "di").encode()).body();
+        }
+    }
+
+    @Test
     void aPeerThatTellsNoInstanceIsNeverAskedAboutRequests() {
         byte[] vllms = new HandshakePayload("0".repeat(64), new byte[10], 0, null).encode();
         desk.serve(EPOCH, Map.of(RANK, vllms));
