@@ -3,11 +3,11 @@ package dev.dormouse.cuda;
 import java.util.List;
 
 /**
- * Copies many blocks of one length in one launch, within a device or from another whose memory is
- * mapped with access for this one. A copy per block would be bound by the time of a launch (64 KiB
- * blocks on an H200: 12-17 GB/s). Blocks that lie very far from each other take several launches:
- * more than 2^31 times what their distances are multiples of, as 8 TiB for blocks in steps of 4
- * KiB.
+ * Copies many blocks of one length, within a device or from another whose memory is mapped with
+ * access for this one. A copy per block would be bound by the time of a launch (64 KiB blocks on an
+ * H200: 12-17 GB/s), so one launch copies all. Two kinds of lists take several: those whose blocks
+ * lie very far from each other, by more than 2^31 times what their distances are multiples of (8
+ * TiB in steps of 4 KiB), and those of more than 256 GiB.
  */
 public final class GatherKernel implements AutoCloseable {
     private static final KernelSource SOURCE =
@@ -87,7 +87,8 @@ public final class GatherKernel implements AutoCloseable {
      * Queues the copy of all blocks of the list, which can be filled again at once. Until the
      * stream is past it, sources and targets stay mapped, and sources may not be written.
      *
-     * @throws IllegalArgumentException when the list is empty; nothing is queued
+     * @throws IllegalArgumentException when the list is empty, or its blocks are larger than the
+     *     kernel can count; nothing is queued
      * @throws CudaException when the device refuses; some of it may be queued
      */
     public void copy(CudaStream stream, GatherList list) {
@@ -103,7 +104,13 @@ public final class GatherKernel implements AutoCloseable {
 
     /** The kernel counts pieces to 2^31, and those of a byte per thread are the most. */
     static int blocksPerLaunch(long blockBytes) {
-        return Math.clamp(Integer.MAX_VALUE / pieces(blockBytes, 1), 1, GatherList.CAPACITY);
+        long pieces = pieces(blockBytes, 1);
+        if (pieces > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(
+                    "gather refused: blocks of %d bytes; less than 256 GiB can be copied"
+                            .formatted(blockBytes));
+        }
+        return (int) Math.min(Integer.MAX_VALUE / pieces, GatherList.CAPACITY);
     }
 
     private static long pieces(long blockBytes, int alignment) {
@@ -113,7 +120,7 @@ public final class GatherKernel implements AutoCloseable {
     private int launch(CudaStream stream, GatherList list, int first, int most) {
         GatherPlaces places = list.places(first, most);
         int alignment = alignmentBytes(places.addressBits() | list.blockBytes());
-        int perBlock = Math.toIntExact(pieces(list.blockBytes(), alignment));
+        int perBlock = (int) pieces(list.blockBytes(), alignment);
         int pieces = places.count() * perBlock;
         Form form = places.count() <= SHORT_LIST ? shortForm : longForm;
         KernelArguments arguments =

@@ -102,6 +102,38 @@ class GatherKernelTest {
         }
     }
 
+    /** Odd addresses, more than 2^31 bytes apart, so that no launch has blocks of both places. */
+    @Test
+    void blocksThatLieFarApartArriveToo() {
+        long far = 3L << 30;
+        try (GatherKernel kernel = GatherKernel.load(context, cache);
+                AddressRange range = AddressRange.reserve(context, far + BYTES);
+                PhysicalMemory first = PhysicalMemory.allocate(context, BYTES);
+                PhysicalMemory second = PhysicalMemory.allocate(context, BYTES)) {
+            range.map(0, first, MemoryAccess.READ_WRITE);
+            range.map(far, second, MemoryAccess.READ_WRITE);
+            stream.copyToDevice(host, 0, range.span(0, BYTES));
+            stream.copyToDevice(host, 0, range.span(far, BYTES));
+            stream.fill(target.span(), (byte) 0);
+
+            int blocks = 40;
+            list.clear(1000);
+            for (int i = 0; i < blocks; i++) {
+                DeviceSpan source = range.span(i % 3 == 0 ? 0 : far, BYTES);
+                list.add(source, 1 + 2000L * i, target.span(), 1024L * (blocks - i));
+            }
+            kernel.copy(stream, list);
+            stream.copyToHost(target.span(), host, 0);
+            stream.synchronize();
+
+            byte[] expected = new byte[BYTES];
+            for (int i = 0; i < blocks; i++) {
+                System.arraycopy(sourceBytes, 1 + 2000 * i, expected, 1024 * (blocks - i), 1000);
+            }
+            assertThat(MemorySegment.ofArray(expected).mismatch(host.segment())).isEqualTo(-1);
+        }
+    }
+
     @Test
     void blocksComeFromAnotherDevice() {
         List<CudaDevice> pair = Gpu.requiredPair();

@@ -2,6 +2,7 @@ package dev.dormouse.cuda;
 
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.util.Arrays;
 import java.util.Random;
@@ -126,6 +127,9 @@ class GatherPlacesTest {
         assertThat(GatherKernel.blocksPerLaunch(1)).isEqualTo(GatherList.CAPACITY);
         assertThat(GatherKernel.blocksPerLaunch(64L << 20)).isEqualTo(GatherList.CAPACITY);
         assertThat(GatherKernel.blocksPerLaunch(1L << 30)).isEqualTo(255);
-        assertThat(GatherKernel.blocksPerLaunch(1L << 40)).isEqualTo(1);
+        assertThat(GatherKernel.blocksPerLaunch(200L << 30)).isEqualTo(1);
+        assertThatThrownBy(() -> GatherKernel.blocksPerLaunch(1L << 42))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("blocks of 4398046511104 bytes");
     }
 }

@@ -335,6 +335,9 @@ int cuLaunchKernel(struct gather *f, unsigned gx, unsigned gy, unsigned gz, unsi
     if (gy != 1 || gz != 1 || by != 1 || bz != 1 || bx % 32 || (size_t) (gx - 1) * (bx / 32) >= count || extra)
         REQUIRE(false);
     REQUIRE(count / perBlock * 8 <= f->list);
+    // a block's pieces, of which a warp copies four elements a thread, are as many as it needs
+    size_t piece = f->width * 128;
+    REQUIRE(count % perBlock == 0 && perBlock * piece >= bytes && (perBlock - 1) * piece < bytes);
     for (unsigned i = 0; i < count / perBlock; i++) {
         char *from = source + ((long) sources[i] << shift), *to = target + ((long) targets[i] << shift);
         REQUIRE(((size_t) from | (size_t) to | bytes) % f->width == 0);
