@@ -54,7 +54,7 @@ record HandshakeAnswers(
 
         /** An answer to a question about a request. */
         void addHold(HoldQuestion claim, byte[] answer, long sentNanos) {
-            holds.put(claim, HoldAnswer.decode(answer, sentNanos));
+            holds.put(claim, HoldAnswer.decode(answer, claim, sentNanos));
         }
 
         /**

@@ -67,7 +67,11 @@ record HandshakeClient(SideChannel.Dialer dialer, LongSupplier nanoClock) {
         try (SideChannel.Conversation conversation = dialer.resume(address, limit)) {
             HandshakeAnswers.Collector answers = new HandshakeAnswers.Collector();
             claim(conversation, claims, answers);
-            return answers.answers().holds();
+            Map<HoldQuestion, HoldAnswer> holds = answers.answers().holds();
+            if (holds.values().stream().allMatch(HoldAnswer::knowsRequest)) {
+                conversation.leave(); // else the address may be another engine's by now
+            }
+            return holds;
         } catch (IOException e) {
             throw failure(address, limit, e);
         }

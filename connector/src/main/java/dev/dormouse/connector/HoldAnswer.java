@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, String instanceId) {
     private static final int MAX_BYTES = 1_024;
     private static final int MAX_KEYS = 16;
+    private static final String REQUEST = "request_id";
     private static final String EXPECTED = "expected";
     private static final String SECONDS = "held_seconds";
     private static final String EPOCH = "registration_epoch";
@@ -22,12 +23,16 @@ record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, S
     /**
      * The bytes of an answer.
      *
+     * @param requestId what was asked about
      * @param seconds for which the blocks are held at least; negative if they are not
      * @param expected whether they may be when the request has ended
      */
-    static byte[] encode(double seconds, boolean expected, long epoch, String instanceId) {
+    static byte[] encode(
+            String requestId, double seconds, boolean expected, long epoch, String instanceId) {
         return new WireWriter()
-                .map(4)
+                .map(5)
+                .string(REQUEST)
+                .string(requestId)
                 .string(EXPECTED)
                 .integer(expected ? 1 : 0)
                 .string(SECONDS)
@@ -42,17 +47,22 @@ record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, S
     /**
      * Reads a peer's answer.
      *
+     * @param claim what it was asked
      * @param askedNanos when it was asked: it answered no earlier
-     * @throws WireException if the bytes are not an answer
+     * @throws WireException if the bytes are not an answer, or one about another request
      */
-    static HoldAnswer decode(byte[] bytes, long askedNanos) {
+    static HoldAnswer decode(byte[] bytes, HoldQuestion claim, long askedNanos) {
         WireFields in =
                 new WireFields("hold answer", bytes, MAX_BYTES)
                         .floats(SECONDS)
                         .integers(0, 1, EXPECTED)
                         .integers(0, Long.MAX_VALUE, EPOCH)
-                        .strings(MAX_BYTES, INSTANCE)
+                        .strings(MAX_BYTES, REQUEST, INSTANCE)
                         .read(MAX_KEYS, MAX_BYTES);
+        String requestId = in.string(REQUEST); // older peers do not tell it
+        if (requestId != null && !requestId.equals(claim.requestId())) {
+            throw in.fault("it is about another request");
+        }
         double seconds = in.float64(SECONDS, Double.NaN);
         String instanceId = in.string(INSTANCE);
         if (!Double.isFinite(seconds) || instanceId == null) {
@@ -66,6 +76,11 @@ record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, S
                 instanceId);
     }
 
+    /** True if the process that answered holds the blocks, or may when their request has ended. */
+    boolean knowsRequest() {
+        return held || expected;
+    }
+
     /** True if the blocks are held in the registration that {@code loaded} describes. */
     boolean confirms(RegistrationIdentity loaded) {
         return held && isOf(loaded);
@@ -73,7 +88,7 @@ record HoldAnswer(boolean held, boolean expected, long untilNanos, long epoch, S
 
     /** True if they are, or may be when their request has ended. */
     boolean promises(RegistrationIdentity loaded) {
-        return (held || expected) && isOf(loaded);
+        return knowsRequest() && isOf(loaded);
     }
 
     private boolean isOf(RegistrationIdentity loaded) {

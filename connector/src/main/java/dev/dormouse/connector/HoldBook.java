@@ -136,6 +136,7 @@ final class HoldBook {
                 expected.computeIfPresent(
                         claim.requestId(),
                         (_, reader) -> reader.isEmpty() ? claim.reader() : reader);
-        return HoldAnswer.encode(seconds, claim.reader().equals(first), epoch, instanceId);
+        return HoldAnswer.encode(
+                claim.requestId(), seconds, claim.reader().equals(first), epoch, instanceId);
     }
 }

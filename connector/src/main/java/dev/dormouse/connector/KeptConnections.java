@@ -16,13 +16,21 @@ final class KeptConnections implements AutoCloseable {
     private static final System.Logger LOG = System.getLogger("dormouse.connector");
     private static final int MOST = 64;
 
-    /** Less than a peer waits for the next question. */
+    /**
+     * Less than a peer waits for the next question, and soon enough for a name that moves to
+     * another machine.
+     */
     private static final long LONGEST_NANOS = Duration.ofSeconds(30).toNanos();
 
-    private record Kept(ZmtpConnection connection, long sinceNanos) {}
+    /**
+     * A connection, and from when its peer is the one that the address named.
+     *
+     * @param openedNanos by the clock of {@link KeptConnections}
+     */
+    record Opened(ZmtpConnection connection, long openedNanos) {}
 
-    /** The oldest first. */
-    private final Map<SideChannelAddress, Kept> kept = new LinkedHashMap<>();
+    /** Those that were used last come last. */
+    private final Map<SideChannelAddress, Opened> kept = new LinkedHashMap<>();
 
     private final LongSupplier nanoClock;
     private boolean closed;
@@ -32,25 +40,23 @@ final class KeptConnections implements AutoCloseable {
     }
 
     /** The connection to an address, which is the caller's from now on; null if there is none. */
-    synchronized @Nullable ZmtpConnection take(SideChannelAddress address) {
-        closeOld(MOST);
-        Kept found = kept.remove(address);
-        return found == null ? null : found.connection();
+    synchronized @Nullable Opened take(SideChannelAddress address) {
+        closeOld();
+        return kept.remove(address);
     }
 
     /** Takes over a connection that is in order: no answer is outstanding. */
-    synchronized void keep(SideChannelAddress address, ZmtpConnection connection) {
-        Kept other = kept.remove(address);
+    synchronized void keep(SideChannelAddress address, Opened opened) {
+        if (closed) {
+            close(opened);
+            return;
+        }
+        Opened other = kept.remove(address);
         if (other != null) {
             close(other);
         }
-        closeOld(MOST - 1);
-        Kept fresh = new Kept(connection, nanoClock.getAsLong());
-        if (closed) {
-            close(fresh);
-        } else {
-            kept.put(address, fresh);
-        }
+        kept.put(address, opened);
+        closeOld();
     }
 
     /** Closes all, also those that come later. */
@@ -61,19 +67,18 @@ final class KeptConnections implements AutoCloseable {
         kept.clear();
     }
 
-    private void closeOld(int most) {
+    private void closeOld() {
         long nowNanos = nanoClock.getAsLong();
-        for (Iterator<Kept> each = kept.values().iterator(); each.hasNext(); ) {
-            Kept next = each.next();
-            if (kept.size() <= most && nowNanos - next.sinceNanos() < LONGEST_NANOS) {
-                return;
+        for (Iterator<Opened> each = kept.values().iterator(); each.hasNext(); ) {
+            Opened next = each.next();
+            if (kept.size() > MOST || nowNanos - next.openedNanos() >= LONGEST_NANOS) {
+                each.remove();
+                close(next);
             }
-            each.remove();
-            close(next);
         }
     }
 
-    private static void close(Kept old) {
+    private static void close(Opened old) {
         try {
             old.connection().close();
         } catch (IOException e) {

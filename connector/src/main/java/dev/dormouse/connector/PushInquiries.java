@@ -72,12 +72,14 @@ final class PushInquiries {
     }
 
     private byte[] question(PushReceipt receipt, boolean cancels) {
-        return cancels
-                ? new PushCancel(receipt.decoder()).encode()
-                : HoldQuestion.of(receipt.order(), config.instanceId()).encode();
+        return cancels ? new PushCancel(receipt.decoder()).encode() : claim(receipt).encode();
     }
 
-    private static void settle(Inquiry inquiry, long nowNanos) {
+    private HoldQuestion claim(PushReceipt receipt) {
+        return HoldQuestion.of(receipt.order(), config.instanceId());
+    }
+
+    private void settle(Inquiry inquiry, long nowNanos) {
         if (inquiry.answers.isCompletedExceptionally()) {
             LOG.log(
                     System.Logger.Level.DEBUG,
@@ -88,12 +90,12 @@ final class PushInquiries {
         List<byte[]> answers = inquiry.answers.join();
         for (int i = 0; i < answers.size(); i++) {
             try {
+                PushReceipt receipt = inquiry.receipts.get(i);
                 if (inquiry.cancels) {
-                    inquiry.receipts.get(i).hear(DemandReply.decode(answers.get(i)), nowNanos);
+                    receipt.hear(DemandReply.decode(answers.get(i)), nowNanos);
                 } else {
-                    inquiry.receipts
-                            .get(i)
-                            .hear(HoldAnswer.decode(answers.get(i), nowNanos), nowNanos);
+                    receipt.hear(
+                            HoldAnswer.decode(answers.get(i), claim(receipt), nowNanos), nowNanos);
                 }
             } catch (WireException e) { // it is asked again
                 LOG.log(System.Logger.Level.DEBUG, "holder not understood: {0}", e.getMessage());

@@ -33,7 +33,8 @@ public interface SideChannel extends AutoCloseable {
 
         /**
          * As {@link #dial}, for questions that may be asked twice: may go on over a connection that
-         * an earlier such conversation has left, and connect only when something is asked.
+         * an earlier such conversation {@linkplain Conversation#leave left}, and connect only when
+         * something is asked.
          */
         default Conversation resume(SideChannelAddress address, Duration limit) throws IOException {
             return dial(address, limit);
@@ -50,7 +51,13 @@ public interface SideChannel extends AutoCloseable {
          */
         Answer ask(byte[] question) throws IOException;
 
-        /** Ends the connection. */
+        /**
+         * Ends the conversation, all of whose answers were as they should be: a later one may go on
+         * over its connection.
+         */
+        default void leave() {}
+
+        /** Ends the conversation, and its connection unless that was left. Idempotent. */
         @Override
         void close() throws IOException;
     }

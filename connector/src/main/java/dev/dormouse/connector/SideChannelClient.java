@@ -59,11 +59,11 @@ final class SideChannelClient implements SideChannel.Dialer, AutoCloseable {
         return new Resumed(address, System.nanoTime() + limit.toNanos());
     }
 
-    /** Leaves its connection to the next one, if every question was answered. */
+    /** Goes on over a connection that was left, if there is one that is in step. */
     private final class Resumed implements SideChannel.Conversation {
         private final SideChannelAddress address;
         private final long deadlineNanos;
-        private @Nullable ZmtpConnection connection;
+        private KeptConnections.@Nullable Opened connection;
 
         private Resumed(SideChannelAddress address, long deadlineNanos) {
             this.address = address;
@@ -72,17 +72,18 @@ final class SideChannelClient implements SideChannel.Dialer, AutoCloseable {
 
         @Override
         public SideChannel.Answer ask(byte[] question) throws IOException {
-            ZmtpConnection own = connection;
+            KeptConnections.Opened own = connection;
             if (own != null) {
                 return ask(own, question);
             }
-            ZmtpConnection left = kept.take(address);
+            KeptConnections.Opened left = kept.take(address);
             if (left != null) {
                 try {
                     // Half of the time: a peer that has gone without a word may be there again.
-                    left.setDeadline(deadlineNanos - (deadlineNanos - System.nanoTime()) / 2);
+                    left.connection()
+                            .setDeadline(deadlineNanos - (deadlineNanos - System.nanoTime()) / 2);
                     SideChannel.Answer answer = ask(left, question);
-                    left.setDeadline(deadlineNanos);
+                    left.connection().setDeadline(deadlineNanos);
                     return answer;
                 } catch (IOException | WireException e) { // the peer has closed it, most likely
                     LOG.log(
@@ -92,26 +93,40 @@ final class SideChannelClient implements SideChannel.Dialer, AutoCloseable {
                             e.getMessage());
                 }
             }
-            return ask(open(address, deadlineNanos), question);
+            long nowNanos = System.nanoTime(); // before the name is resolved
+            return ask(
+                    new KeptConnections.Opened(open(address, deadlineNanos), nowNanos), question);
         }
 
-        private SideChannel.Answer ask(ZmtpConnection asked, byte[] question) throws IOException {
+        private SideChannel.Answer ask(KeptConnections.Opened asked, byte[] question)
+                throws IOException {
             connection = null;
             try {
-                SideChannel.Answer answer = exchange(asked, question);
+                if (asked.connection().hasUnread()) { // it would be taken for this answer
+                    throw new WireException("side channel: an answer to no question");
+                }
+                SideChannel.Answer answer = exchange(asked.connection(), question);
                 connection = asked;
                 return answer;
             } finally {
                 if (connection == null) {
-                    asked.close();
+                    asked.connection().close();
                 }
             }
         }
 
         @Override
-        public void close() {
+        public void leave() {
             if (connection != null) {
                 kept.keep(address, connection);
+                connection = null;
+            }
+        }
+
+        @Override
+        public void close() throws IOException {
+            if (connection != null) {
+                connection.connection().close();
                 connection = null;
             }
         }

@@ -116,6 +116,11 @@ final class ZmtpConnection implements Closeable {
         out.flush();
     }
 
+    /** True if something has come that was not received. Does not wait. */
+    boolean hasUnread() throws IOException {
+        return in.available() > 0;
+    }
+
     @Override
     public void close() throws IOException {
         socket.close();

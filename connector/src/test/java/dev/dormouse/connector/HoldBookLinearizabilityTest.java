@@ -45,7 +45,7 @@ public final class HoldBookLinearizabilityTest {
     @Operation
     public String answer(@Param(name = "id") int id, @Param(name = "reader") int reader) {
         HoldQuestion claim = new HoldQuestion(String.valueOf(id), String.valueOf(reader));
-        return HoldAnswer.decode(book.answer(claim), 0).toString();
+        return HoldAnswer.decode(book.answer(claim), claim, 0).toString();
     }
 
     @Test

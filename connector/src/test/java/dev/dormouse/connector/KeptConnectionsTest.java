@@ -9,6 +9,7 @@ import java.net.Socket;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -29,7 +30,7 @@ final class KeptConnectionsTest {
 
     @Test
     void aConnectionIsGivenToOneTakerOfItsAddress() throws IOException {
-        ZmtpConnection connection = connect();
+        KeptConnections.Opened connection = connect();
         kept.keep(address(1), connection);
         assertThat(kept.take(address(2))).isNull();
         assertThat(kept.take(address(1))).isSameAs(connection);
@@ -45,6 +46,23 @@ final class KeptConnectionsTest {
     }
 
     @Test
+    void aBusyConnectionIsReplacedWhenItIsOld() throws IOException {
+        kept.keep(address(1), connect());
+        for (int i = 0; i < 2; i++) {
+            nowNanos += Duration.ofSeconds(10).toNanos();
+            KeptConnections.Opened busy = Objects.requireNonNull(kept.take(address(1)));
+            kept.keep(address(1), busy);
+        }
+        KeptConnections.Opened old = Objects.requireNonNull(kept.take(address(1)));
+        kept.keep(address(2), connect());
+        nowNanos += Duration.ofSeconds(10).toNanos();
+        kept.keep(address(1), old);
+        assertThat(kept.take(address(1))).isNull();
+        assertThat(sockets.getFirst().isClosed()).isTrue();
+        assertThat(kept.take(address(2))).isNotNull();
+    }
+
+    @Test
     void ofTooManyTheOldestIsClosed() throws IOException {
         for (int port = 1; port <= 65; port++) {
             kept.keep(address(port), connect());
@@ -56,7 +74,7 @@ final class KeptConnectionsTest {
     @Test
     void anAddressHasOneConnection() throws IOException {
         kept.keep(address(1), connect());
-        ZmtpConnection newer = connect();
+        KeptConnections.Opened newer = connect();
         kept.keep(address(1), newer);
         assertThat(open()).isOne();
         assertThat(kept.take(address(1))).isSameAs(newer);
@@ -74,10 +92,10 @@ final class KeptConnectionsTest {
         return new SideChannelAddress("127.0.0.1", port);
     }
 
-    private ZmtpConnection connect() throws IOException {
+    private KeptConnections.Opened connect() throws IOException {
         Socket socket = new Socket(server.getInetAddress(), server.getLocalPort());
         sockets.add(socket);
-        return new ZmtpConnection(socket, 1_000);
+        return new KeptConnections.Opened(new ZmtpConnection(socket, 1_000), nowNanos);
     }
 
     private long open() {

@@ -424,8 +424,8 @@ final class PullSchedulerTest {
         SideChannelAddress address =
                 new SideChannelAddress("127.0.0.1", scheduler.sideChannelPort());
         try (SideChannel.Conversation conversation = sideChannels.dial(address, Duration.ZERO)) {
-            byte[] question = new HoldQuestion(requestId, "di").encode();
-            return HoldAnswer.decode(conversation.ask(question).body(), nowNanos);
+            HoldQuestion claim = new HoldQuestion(requestId, "di");
+            return HoldAnswer.decode(conversation.ask(claim.encode()).body(), claim, nowNanos);
         }
     }
 

@@ -391,8 +391,9 @@ final class PushWaiterTest {
     private void claim(String requestId, String reader) {
         try (SideChannel.Conversation conversation =
                 world.sideChannels().dial(p.address(), Duration.ofSeconds(5))) {
-            byte[] answer = conversation.ask(new HoldQuestion(requestId, reader).encode()).body();
-            assertThat(HoldAnswer.decode(answer, 0).held()).isTrue();
+            HoldQuestion claim = new HoldQuestion(requestId, reader);
+            byte[] answer = conversation.ask(claim.encode()).body();
+            assertThat(HoldAnswer.decode(answer, claim, 0).held()).isTrue();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

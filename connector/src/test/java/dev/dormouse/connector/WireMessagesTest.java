@@ -25,7 +25,8 @@ final class WireMessagesTest {
             new PushCancel(new RemoteSource("de", "i", "d1", "h", 5600, 2, 1, 7));
     private static final byte[] CANCEL = TAKEN_BACK.encode();
     private static final byte[] SUBSCRIBED = Subscription.answer(true);
-    private static final byte[] HOLD = HoldAnswer.encode(3, false, 4, "pi");
+    private static final HoldQuestion CLAIM = new HoldQuestion("r", "di");
+    private static final byte[] HOLD = HoldAnswer.encode("r", 3, false, 4, "pi");
 
     @Test
     void bytesBehindAMessageRefuseIt() {
@@ -35,8 +36,8 @@ final class WireMessagesTest {
         assertExact(CANCEL, PushCancel::decode);
         assertExact(SUBSCRIPTION, Subscription::decode);
         assertExact(SUBSCRIBED, Subscription::isAccepted);
-        assertExact(HOLD, bytes -> HoldAnswer.decode(bytes, 0));
-        assertExact(new HoldQuestion("r", "di").encode(), HoldQuestion::decode);
+        assertExact(HOLD, bytes -> HoldAnswer.decode(bytes, CLAIM, 0));
+        assertExact(CLAIM.encode(), HoldQuestion::decode);
         assertExact(HandshakeRequest.encode(new RankId(0, 1)), HandshakeRequest::decode);
         assertExact(
                 new WireWriter().float64(1).bytes(),
@@ -80,7 +81,7 @@ final class WireMessagesTest {
                                                 "dormouse_subscribe", SUBSCRIPTION))))
                 .isEqualTo(Subscription.decode(SUBSCRIPTION));
         assertThat(Subscription.isAccepted(withUnknownKey(SUBSCRIBED, 0))).isTrue();
-        assertThat(HoldAnswer.decode(withUnknownKey(HOLD, 0), 5))
+        assertThat(HoldAnswer.decode(withUnknownKey(HOLD, 0), CLAIM, 5))
                 .isEqualTo(new HoldAnswer(true, false, 3_000_000_005L, 4, "pi"));
     }
 
@@ -122,17 +123,40 @@ final class WireMessagesTest {
 
     @Test
     void aHoldOfNoTimeIsAHoldAndALessThanNoTimeIsNone() {
-        assertThat(HoldAnswer.decode(HoldAnswer.encode(0, false, 4, "pi"), 5).held()).isTrue();
-        assertThat(HoldAnswer.decode(HoldAnswer.encode(-1, false, 4, "pi"), 5).held()).isFalse();
+        assertThat(HoldAnswer.decode(HoldAnswer.encode("r", 0, false, 4, "pi"), CLAIM, 5).held())
+                .isTrue();
+        assertThat(HoldAnswer.decode(HoldAnswer.encode("r", -1, false, 4, "pi"), CLAIM, 5).held())
+                .isFalse();
         RegistrationIdentity loaded = new RegistrationIdentity("pi", 4, 4);
-        HoldAnswer elsewhere = HoldAnswer.decode(HoldAnswer.encode(3, false, 5, "pi"), 5);
+        HoldAnswer elsewhere =
+                HoldAnswer.decode(HoldAnswer.encode("r", 3, false, 5, "pi"), CLAIM, 5);
         assertThat(HoldAnswer.isConfirmed(elsewhere, loaded)).isFalse();
         assertThat(elsewhere.promises(loaded)).isFalse();
-        HoldAnswer coming = HoldAnswer.decode(HoldAnswer.encode(-1, true, 4, "pi"), 5);
+        HoldAnswer coming = HoldAnswer.decode(HoldAnswer.encode("r", -1, true, 4, "pi"), CLAIM, 5);
         assertThat(coming.promises(loaded)).isTrue();
         assertThat(coming.confirms(loaded)).isFalse();
         assertThat(HoldAnswer.isConfirmed(null, loaded)).isFalse();
-        assertThat(HoldAnswer.isConfirmed(HoldAnswer.decode(HOLD, 5), loaded)).isTrue();
+        assertThat(HoldAnswer.isConfirmed(HoldAnswer.decode(HOLD, CLAIM, 5), loaded)).isTrue();
+    }
+
+    @Test
+    void anAnswerAboutAnotherRequestIsRefused() {
+        assertThatExceptionOfType(WireException.class)
+                .isThrownBy(() -> HoldAnswer.decode(HOLD, new HoldQuestion("s", "di"), 5))
+                .withMessageContaining("another request");
+    }
+
+    @Test
+    void anOlderHoldersAnswerDoesNotSayWhichRequestItIsAbout() {
+        byte[] older =
+                new WireWriter()
+                        .map(2)
+                        .string("held_seconds")
+                        .float64(3)
+                        .string("instance_id")
+                        .string("pi")
+                        .bytes();
+        assertThat(HoldAnswer.decode(older, CLAIM, 5).held()).isTrue();
     }
 
     @Test
