@@ -36,7 +36,8 @@ public final class HttpListener implements AutoCloseable {
             TimeLimits limits,
             Duration clientTimeout,
             HttpRouting.Builder routing) {
-        WebServer server = settings(address, maxBodyBytes, limits, clientTimeout, routing).build().start();
+        WebServer server =
+                settings(address, maxBodyBytes, limits, clientTimeout, routing).build().start();
         if (!server.isRunning()) { // Helidon logs the cause and says nothing else
             server.stop();
             throw new IllegalStateException(
@@ -58,11 +59,11 @@ public final class HttpListener implements AutoCloseable {
         try (TimeLimits limits = new TimeLimits()) {
             var _ =
                     settings(
-                            new Address("127.0.0.1", 0, ""),
-                            1,
-                            limits,
-                            Duration.ofSeconds(1),
-                            HttpRouting.builder())
+                                    new Address("127.0.0.1", 0, ""),
+                                    1,
+                                    limits,
+                                    Duration.ofSeconds(1),
+                                    HttpRouting.builder())
                             .buildPrototype(); // a server would start a timer's thread
         }
     }

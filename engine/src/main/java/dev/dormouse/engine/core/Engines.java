@@ -107,9 +107,7 @@ public final class Engines {
     }
 
     private static void closeAfter(
-            Throwable failure,
-            LanguageModel model,
-            Supplier<@Nullable ConnectorHalves> connector) {
+            Throwable failure, LanguageModel model, Supplier<@Nullable ConnectorHalves> connector) {
         Cleanup cleanup = new Cleanup(failure);
         cleanup.run(() -> close(connector.get()));
         cleanup.run(model::close);
