@@ -1,6 +1,7 @@
 package dev.dormouse.http;
 
 import io.helidon.webserver.WebServer;
+import io.helidon.webserver.WebServerConfig;
 import io.helidon.webserver.http.HttpRouting;
 import java.time.Duration;
 
@@ -35,7 +36,8 @@ public final class HttpListener implements AutoCloseable {
             TimeLimits limits,
             Duration clientTimeout,
             HttpRouting.Builder routing) {
-        WebServer server = unbound(address, maxBodyBytes, limits, clientTimeout, routing).start();
+        WebServer server =
+                settings(address, maxBodyBytes, limits, clientTimeout, routing).build().start();
         if (!server.isRunning()) { // Helidon logs the cause and says nothing else
             server.stop();
             throw new IllegalStateException(
@@ -50,22 +52,23 @@ public final class HttpListener implements AutoCloseable {
     }
 
     /**
-     * Loads what the first listener of a process needs, and binds nothing. That takes a good part
-     * of the process's start, so it can be done beside the rest.
+     * Loads much of what the first listener of a process needs; binds nothing and leaves no thread.
+     * That takes a good part of the process's start, so it can be done beside the rest.
      */
     public static void prepare() {
         try (TimeLimits limits = new TimeLimits()) {
             var _ =
-                    unbound(
-                            new Address("127.0.0.1", 0, ""),
-                            1,
-                            limits,
-                            Duration.ofSeconds(1),
-                            HttpRouting.builder());
+                    settings(
+                                    new Address("127.0.0.1", 0, ""),
+                                    1,
+                                    limits,
+                                    Duration.ofSeconds(1),
+                                    HttpRouting.builder())
+                            .buildPrototype(); // a server would start a timer's thread
         }
     }
 
-    private static WebServer unbound(
+    private static WebServerConfig.Builder settings(
             Address address,
             long maxBodyBytes,
             TimeLimits limits,
@@ -85,8 +88,7 @@ public final class HttpListener implements AutoCloseable {
                 .maxPayloadSize(maxBodyBytes)
                 .maxTcpConnections(connections.mostAccepted())
                 .directHandlers(Refusals.handlers())
-                .routing(routing)
-                .build();
+                .routing(routing);
     }
 
     /** The port that is bound. */

@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * does not get there: it needs a {@link MemoryLease}, and every segment from before the sleep
  * throws.
  *
- * <p>One thread owns the memory and makes all calls, except {@link #residency}, which any thread
- * may ask. Whoever has registered the memory with a transport must undo that before the sleep:
+ * <p>One thread at a time makes all calls, except {@link #residency}, which any thread may ask; it
+ * may hand the memory on to another. Whoever has registered the memory with a transport must undo that before the sleep:
  * pages that a device has pinned do not return to the machine, and the registration would go on
  * moving the old pages' bytes.
  */

@@ -103,11 +103,11 @@ public final class EngineServer implements AutoCloseable {
                                         new ApiKeys(config.apiKeys()),
                                         "/v1/",
                                         paths -> publicPaths(paths, admin, control, status, text)));
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 adminListener.close();
                 throw e;
             }
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             closeParts();
             throw e;
         }

@@ -5,7 +5,7 @@ import dev.dormouse.cli.Termination;
 import dev.dormouse.engine.EngineInfo;
 import dev.dormouse.http.HttpListener;
 import java.util.concurrent.Callable;
-import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -58,13 +58,15 @@ public final class ServeCommand implements Callable<Integer> {
                     spec.commandLine(),
                     "no model: give --model PATH, or start through ./dormouse, which fetches the default one");
         }
-        // Beside the engine, which takes longer. What fails here fails again when the server
-        // starts.
-        var _ =
-                CompletableFuture.runAsync(
-                        HttpListener::prepare,
-                        Thread.ofPlatform().daemon().name("dormouse-http")::start);
-        return ServingEngine.start(ServedModel.open(options.model, options), options);
+        // Beside the engine, which takes longer.
+        Aside<@Nullable Void> http =
+                Aside.start(
+                        "dormouse-http",
+                        () -> {
+                            HttpListener.prepare();
+                            return null;
+                        });
+        return ServingEngine.start(ServedModel.open(options.model, options), options, http);
     }
 
     /** The line that says that it listens comes last: whoever waits for it has seen the others. */

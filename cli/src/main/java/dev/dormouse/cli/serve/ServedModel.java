@@ -38,7 +38,7 @@ final class ServedModel implements AutoCloseable {
                     files,
                     files.openModel(threads, options.tensorParallelSize),
                     Aside.start("dormouse-tokenizer", () -> text(files)));
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             files.close();
             throw e;
         }
@@ -73,7 +73,7 @@ final class ServedModel implements AutoCloseable {
                     () -> text().tokenizer(),
                     connector(settings, config, files),
                     files);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             try (model) { // also if no engine had it yet
                 throw e;
             }

@@ -41,25 +41,34 @@ public final class ServingEngine implements AutoCloseable {
         this.shutdownLimit = shutdownLimit;
     }
 
-    /** Returns when it serves. The model is its own from the call on. */
-    static ServingEngine start(ServedModel model, ServeOptions options) {
+    /**
+     * Returns when it serves. The model is its own from the call on.
+     *
+     * @param http makes HTTP ready; waited for before the server starts
+     */
+    static ServingEngine start(
+            ServedModel model, ServeOptions options, Aside<@Nullable Void> http) {
         try {
             KvSettings settings = KvSettings.of(options);
             Engine engine = model.startEngine(options, settings);
             try {
+                // Two threads in Helidon's static initialisers could wait for each other.
+                var _ = http.get();
                 return new ServingEngine(
                         model,
                         engine,
                         serve(model, engine, options, settings.role()),
                         settings.role(),
                         Duration.ofSeconds(options.shutdownTimeoutSeconds));
-            } catch (RuntimeException e) {
-                engine.close();
+            } catch (RuntimeException | Error e) {
+                try (engine) { // its thread would keep the process alive
+                    throw e;
+                }
+            }
+        } catch (RuntimeException | Error e) {
+            try (model) {
                 throw e;
             }
-        } catch (RuntimeException e) {
-            model.close();
-            throw e;
         }
     }
 

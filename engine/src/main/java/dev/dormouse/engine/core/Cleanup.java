@@ -9,7 +9,7 @@ final class Cleanup {
     Cleanup() {}
 
     /** After a failure, which collects those of the steps. */
-    Cleanup(RuntimeException failure) {
+    Cleanup(Throwable failure) {
         this.failure = failure;
     }
 

@@ -98,21 +98,19 @@ public final class Engines {
         LocalEngine engine;
         try {
             engine = assemble(config, model, () -> text(tokenizer.get()), connector, surroundings);
-        } catch (RuntimeException e) {
-            throw afterClosing(e, model, connector);
+        } catch (RuntimeException | Error e) {
+            closeAfter(e, model, connector);
+            throw e;
         }
         engine.start();
         return engine;
     }
 
-    private static RuntimeException afterClosing(
-            RuntimeException failure,
-            LanguageModel model,
-            Supplier<@Nullable ConnectorHalves> connector) {
+    private static void closeAfter(
+            Throwable failure, LanguageModel model, Supplier<@Nullable ConnectorHalves> connector) {
         Cleanup cleanup = new Cleanup(failure);
         cleanup.run(() -> close(connector.get()));
         cleanup.run(model::close);
-        return failure;
     }
 
     private static void close(@Nullable ConnectorHalves connector) {
@@ -158,8 +156,9 @@ public final class Engines {
             @Nullable ConnectorHalves halves = connector.get();
             List<Worker> workers = workers(model, halves, shape, kvBlocks, memories);
             return assemble(config, model, kvBlocks, workers, text.get(), halves, surroundings);
-        } catch (RuntimeException e) {
-            throw memories.closedAfter(e);
+        } catch (RuntimeException | Error e) {
+            memories.closeAfter(e);
+            throw e;
         }
     }
 

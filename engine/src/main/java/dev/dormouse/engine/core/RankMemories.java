@@ -31,8 +31,9 @@ final class RankMemories {
                                         MemoryTag.KV_CACHE,
                                         kvBlocks * shape.blockBytesAllLayers())));
             }
-        } catch (RuntimeException e) {
-            throw memories.closedAfter(e);
+        } catch (RuntimeException | Error e) {
+            memories.closeAfter(e);
+            throw e;
         }
         return memories;
     }
@@ -50,10 +51,9 @@ final class RankMemories {
         return ofRank.get(rank);
     }
 
-    /** Gives all of it back, and returns the failure after which that is. */
-    RuntimeException closedAfter(RuntimeException failure) {
+    /** Gives all of it back after a failure, which collects those of the way. */
+    void closeAfter(Throwable failure) {
         Cleanup cleanup = new Cleanup(failure);
         ofRank.forEach(memory -> cleanup.run(memory::close));
-        return failure;
     }
 }

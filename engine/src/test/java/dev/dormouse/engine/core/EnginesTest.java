@@ -1,0 +1,78 @@
+package dev.dormouse.engine.core;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.dormouse.memory.MemoryTag;
+import dev.dormouse.model.tokenizer.Tokenizer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Engines that an error keeps from starting leave nothing open. */
+final class EnginesTest {
+    private static final Error ERROR = new NoClassDefFoundError("made to fail");
+
+    private final HashModel model = new HashModel(1);
+    private final FakeConnector connector = new FakeConnector(1);
+    private final List<RankMemory> memories = new ArrayList<>();
+
+    @Test
+    void anErrorOfTheTokenizerClosesMemoryConnectorAndModel() {
+        failsWithTheError(connector::halves);
+
+        assertThat(connector.ranks.getFirst().isClosed).isTrue();
+        assertThat(connector.scheduling.isClosed()).isTrue();
+    }
+
+    @Test
+    void anErrorOfTheConnectorClosesMemoryAndModel() {
+        failsWithTheError(EnginesTest::fail);
+    }
+
+    @Test
+    void anErrorWhileWeightsAreLoadedClosesMemoryConnectorAndModel() {
+        model.onLoad(0, EnginesTest::fail);
+        failsWithTheError(connector::halves);
+
+        assertThat(connector.ranks.getFirst().isClosed).isTrue();
+        assertThat(connector.scheduling.isClosed()).isTrue();
+    }
+
+    private void failsWithTheError(Supplier<@Nullable ConnectorHalves> halves) {
+        RankMemory.Source machine = MachineMemory.source(true, System::nanoTime, new MemoryFiles());
+        Supplier<Tokenizer> tokenizer = EnginesTest::fail;
+        assertThatThrownBy(
+                        () ->
+                                Engines.start(
+                                        EngineHarness.roomy(),
+                                        model,
+                                        tokenizer,
+                                        halves,
+                                        new Engines.Surroundings(
+                                                System::nanoTime,
+                                                (rank, bytes) -> {
+                                                    RankMemory memory =
+                                                            machine.reserve(rank, bytes);
+                                                    memories.add(memory);
+                                                    return memory;
+                                                },
+                                                new SplittableRandom(1),
+                                                () -> {})))
+                .isSameAs(ERROR);
+        assertThat(model.isClosed()).isTrue();
+        assertThat(memories)
+                .singleElement()
+                .satisfies(
+                        memory ->
+                                assertThatThrownBy(() -> memory.use(MemoryTag.WEIGHTS, "test"))
+                                        .hasMessageContaining("closed"));
+    }
+
+    private static <T> T fail() {
+        throw ERROR;
+    }
+}
