@@ -22,9 +22,9 @@ import org.jspecify.annotations.Nullable;
  * throws.
  *
  * <p>One thread at a time makes all calls, except {@link #residency}, which any thread may ask; it
- * may hand the memory on to another. Whoever has registered the memory with a transport must undo that before the sleep:
- * pages that a device has pinned do not return to the machine, and the registration would go on
- * moving the old pages' bytes.
+ * may hand the memory on to another. Whoever has registered the memory with a transport must undo
+ * that before the sleep: pages that a device has pinned do not return to the machine, and the
+ * registration would go on moving the old pages' bytes.
  */
 public final class SleepableMemory implements AutoCloseable {
     /** What the process takes besides while it wakes, page tables among it. */

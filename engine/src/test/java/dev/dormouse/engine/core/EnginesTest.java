@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 
 /** Engines that an error keeps from starting leave nothing open. */
 final class EnginesTest {
-    private static final Error ERROR = new NoClassDefFoundError("made to fail");
+    private final Error error = new NoClassDefFoundError("made to fail");
 
     private final HashModel model = new HashModel(1);
     private final FakeConnector connector = new FakeConnector(1);
@@ -30,12 +30,19 @@ final class EnginesTest {
 
     @Test
     void anErrorOfTheConnectorClosesMemoryAndModel() {
-        failsWithTheError(EnginesTest::fail);
+        failsWithTheError(
+                () -> {
+                    throw error;
+                });
     }
 
     @Test
     void anErrorWhileWeightsAreLoadedClosesMemoryConnectorAndModel() {
-        model.onLoad(0, EnginesTest::fail);
+        model.onLoad(
+                0,
+                () -> {
+                    throw error;
+                });
         failsWithTheError(connector::halves);
 
         assertThat(connector.ranks.getFirst().isClosed).isTrue();
@@ -44,7 +51,10 @@ final class EnginesTest {
 
     private void failsWithTheError(Supplier<@Nullable ConnectorHalves> halves) {
         RankMemory.Source machine = MachineMemory.source(true, System::nanoTime, new MemoryFiles());
-        Supplier<Tokenizer> tokenizer = EnginesTest::fail;
+        Supplier<Tokenizer> tokenizer =
+                () -> {
+                    throw error;
+                };
         assertThatThrownBy(
                         () ->
                                 Engines.start(
@@ -62,7 +72,7 @@ final class EnginesTest {
                                                 },
                                                 new SplittableRandom(1),
                                                 () -> {})))
-                .isSameAs(ERROR);
+                .isSameAs(error);
         assertThat(model.isClosed()).isTrue();
         assertThat(memories)
                 .singleElement()
@@ -70,9 +80,5 @@ final class EnginesTest {
                         memory ->
                                 assertThatThrownBy(() -> memory.use(MemoryTag.WEIGHTS, "test"))
                                         .hasMessageContaining("closed"));
-    }
-
-    private static <T> T fail() {
-        throw ERROR;
     }
 }
