@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.dormouse.cli.fleet.ChildProcess;
 import dev.dormouse.cli.fleet.EngineProcess;
+import dev.dormouse.cli.fleet.FleetException;
 import dev.dormouse.testkit.Await;
 import dev.dormouse.testkit.Natives;
 import java.io.IOException;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -65,9 +67,9 @@ final class SoakTest {
                 .isGreaterThan(QUESTIONS * 3 / 4);
         try (SoakFleet fleet = new SoakFleet(logs, random)) {
             Tally warmUp = load(fleet, questions, SECONDS_BEFORE, random.split());
-            List<Rest> before = restOnceStill(fleet);
+            List<Rest> before = restOnceStill(fleet, random.split());
             Tally tally = load(fleet, questions, SECONDS, random.split());
-            List<Rest> after = restOnceStill(fleet);
+            List<Rest> after = restOnceStill(fleet, random.split());
             List<String> left = leaks(before, after);
             String report = report(fleet, warmUp, tally, before, after, left);
             System.out.println(report);
@@ -116,7 +118,8 @@ final class SoakTest {
     }
 
     /** Waits until no engine has anything to do, and until what is open stays the same. */
-    private static List<Rest> restOnceStill(SoakFleet fleet) {
+    private static List<Rest> restOnceStill(SoakFleet fleet, RandomGenerator random) {
+        handOver(fleet, random);
         Idle.await(fleet, REST_LIMIT);
         List<Long> heaps = fleet.processes().stream().map(Rest::heapBytes).toList();
         List<Rest.Open> seen = new ArrayList<>();
@@ -139,6 +142,23 @@ final class SoakTest {
             rests.add(Rest.of(fleet.processes().get(i), seen.get(i), heaps.get(i)));
         }
         return rests;
+    }
+
+    /**
+     * New prompts through both engines, which are awake: what the two keep for each other while
+     * they read, connections among them, is there at every rest, and none that a sleep has ended.
+     */
+    private static void handOver(SoakFleet fleet, RandomGenerator random) {
+        Await.until(
+                "answers of engines that are awake",
+                REST_LIMIT,
+                () -> {
+                    try {
+                        return !Question.ask(fleet.router(), 4, random).isEmpty();
+                    } catch (FleetException e) { // the router has not yet seen them awake
+                        return false;
+                    }
+                });
     }
 
     /** Looks every now and then, not all the time. */
