@@ -151,7 +151,6 @@ final class SoakTest {
     private static void handOver(SoakFleet fleet, RandomGenerator random) {
         Await.until(
                 "answers of engines that are awake",
-                REST_LIMIT,
                 () -> {
                     try {
                         return !Question.ask(fleet.router(), 4, random).isEmpty();
