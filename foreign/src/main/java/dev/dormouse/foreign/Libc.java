@@ -189,6 +189,23 @@ public final class Libc {
     }
 
     /**
+     * As {@link #advise}, for advice that is no more than that.
+     *
+     * @return false if this kernel does not know it
+     */
+    public static boolean adviseIfKnown(MemorySegment range, int advice) {
+        try {
+            advise(range, advice);
+            return true;
+        } catch (LibcException e) {
+            if (!e.errnoName().equals("EINVAL")) {
+                throw e;
+            }
+            return false;
+        }
+    }
+
+    /**
      * Makes an empty file that lives in memory only.
      *
      * @param name shown in {@code /proc/<pid>/maps}; need not be unique, at most 249 bytes

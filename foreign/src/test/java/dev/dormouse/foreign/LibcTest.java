@@ -73,6 +73,18 @@ class LibcTest {
     }
 
     @Test
+    void adviceThatTheKernelDoesNotKnowIsNoFailure() {
+        MemorySegment range =
+                Libc.map(PAGE, READ_WRITE, Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS, -1, 0);
+
+        assertThat(Libc.adviseIfKnown(range, Libc.MADV_DONTNEED)).isTrue();
+        assertThat(Libc.adviseIfKnown(range, 9999)).isFalse();
+        Libc.unmap(range);
+        assertThatThrownBy(() -> Libc.adviseIfKnown(range, Libc.MADV_DONTNEED))
+                .hasMessageContaining("ENOMEM");
+    }
+
+    @Test
     void failuresNameTheCallTheValuesAndTheError() {
         assertThatThrownBy(() -> Libc.close(123_456))
                 .isInstanceOfSatisfying(

@@ -2,6 +2,7 @@ package dev.dormouse.memory;
 
 import dev.dormouse.cuda.Cleanup;
 import dev.dormouse.cuda.DeviceSpan;
+import dev.dormouse.foreign.HugePages;
 import dev.dormouse.foreign.Libc;
 import dev.dormouse.foreign.LibcException;
 import java.lang.foreign.MemorySegment;
@@ -11,18 +12,15 @@ import java.lang.foreign.MemorySegment;
  * one mapping, whose pages many threads touch first, and give back, at the same time.
  */
 final class KeptContent implements HostBackup {
-    private static final long HUGE_PAGE_BYTES = 2L << 20;
-    private static final int NO_FILE = -1;
-
     private final StagingRing ring;
-    private final MemorySegment mapping;
+    private final HugePages pages;
     private final MemorySegment content;
     private boolean open = true;
 
-    private KeptContent(StagingRing ring, MemorySegment mapping, MemorySegment content) {
+    private KeptContent(StagingRing ring, HugePages pages) {
         this.ring = ring;
-        this.mapping = mapping;
-        this.content = content;
+        this.pages = pages;
+        this.content = pages.segment();
     }
 
     /**
@@ -35,7 +33,6 @@ final class KeptContent implements HostBackup {
     static KeptContent of(StagingRing ring, DeviceSpan source) {
         KeptContent kept = map(ring, source.lengthBytes());
         try {
-            advise(kept.content, Libc.MADV_HUGEPAGE);
             ring.copyToHost(source, kept::write);
         } catch (RuntimeException e) {
             RuntimeException failure =
@@ -47,21 +44,11 @@ final class KeptContent implements HostBackup {
     }
 
     private static KeptContent map(StagingRing ring, long lengthBytes) {
-        MemorySegment mapping;
         try {
-            mapping =
-                    Libc.map(
-                            lengthBytes + HUGE_PAGE_BYTES,
-                            Libc.PROT_READ | Libc.PROT_WRITE,
-                            Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS,
-                            NO_FILE,
-                            0);
+            return new KeptContent(ring, HugePages.map(lengthBytes));
         } catch (LibcException e) {
             throw noRoom(lengthBytes, e);
         }
-        long unaligned = Math.floorMod(mapping.address(), HUGE_PAGE_BYTES);
-        return new KeptContent(
-                ring, mapping, mapping.asSlice(HUGE_PAGE_BYTES - unaligned, lengthBytes));
     }
 
     /** Copies the content back, of which nothing goes. */
@@ -76,27 +63,16 @@ final class KeptContent implements HostBackup {
 
     /** Page by page: what the kernel has just cleared is in the core's cache when it is written. */
     private void write(long offsetBytes, MemorySegment staged) {
-        for (long done = 0; done < staged.byteSize(); done += HUGE_PAGE_BYTES) {
-            long length = Math.min(HUGE_PAGE_BYTES, staged.byteSize() - done);
+        for (long done = 0; done < staged.byteSize(); done += HugePages.PAGE_BYTES) {
+            long length = Math.min(HugePages.PAGE_BYTES, staged.byteSize() - done);
             MemorySegment page = content.asSlice(offsetBytes + done, length);
-            advise(page, Libc.MADV_POPULATE_WRITE);
+            boolean _ = Libc.adviseIfKnown(page, Libc.MADV_POPULATE_WRITE);
             page.copyFrom(staged.asSlice(done, length));
         }
     }
 
     private void read(long offsetBytes, MemorySegment staged) {
         staged.copyFrom(content.asSlice(offsetBytes, staged.byteSize()));
-    }
-
-    /** Advice that this kernel does not know costs time only. */
-    private static void advise(MemorySegment pages, int advice) {
-        try {
-            Libc.advise(pages, advice);
-        } catch (LibcException e) {
-            if (!e.errnoName().equals("EINVAL")) {
-                throw e;
-            }
-        }
     }
 
     private static MemoryException noRoom(long lengthBytes, LibcException e) {
@@ -122,7 +98,7 @@ final class KeptContent implements HostBackup {
         open = false;
         Cleanup cleanup = new Cleanup();
         cleanup.run(() -> ring.forEachPart(content.byteSize(), this::drop));
-        cleanup.run(() -> Libc.unmap(mapping));
+        cleanup.run(pages::close);
         try {
             cleanup.rethrow();
         } catch (LibcException e) {
@@ -134,7 +110,8 @@ final class KeptContent implements HostBackup {
     }
 
     private void drop(long offsetBytes, long lengthBytes) {
-        advise(content.asSlice(offsetBytes, lengthBytes), Libc.MADV_DONTNEED);
+        MemorySegment part = content.asSlice(offsetBytes, lengthBytes);
+        boolean _ = Libc.adviseIfKnown(part, Libc.MADV_DONTNEED); // refused, it costs time only
     }
 
     private void closeAfter(RuntimeException failure) {

@@ -3,7 +3,6 @@ package dev.dormouse.memory;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
 import dev.dormouse.foreign.Libc;
-import dev.dormouse.foreign.LibcException;
 import dev.dormouse.foreign.MemoryFile;
 import java.lang.foreign.MemorySegment;
 
@@ -64,13 +63,7 @@ final class LibcPageCalls implements PageCalls {
 
     @Override
     public void populate(MemorySegment range) {
-        try {
-            Libc.advise(range, Libc.MADV_POPULATE_WRITE);
-        } catch (LibcException e) {
-            // Linux before 5.14 does not know the advice
-            if (!e.errnoName().equals("EINVAL")) {
-                throw e;
-            }
+        if (!Libc.adviseIfKnown(range, Libc.MADV_POPULATE_WRITE)) { // Linux before 5.14
             touchEachPage(range, pageSizeBytes);
         }
     }

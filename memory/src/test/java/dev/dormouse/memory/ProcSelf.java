@@ -1,5 +1,6 @@
 package dev.dormouse.memory;
 
+import dev.dormouse.testkit.ProcessMapping;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -38,12 +39,9 @@ final class ProcSelf {
 
     /** Mappings that were advised to be of huge pages, as kept content is. */
     static long hugeMappings() {
-        try (Stream<String> lines = Files.lines(Path.of("/proc/self/smaps"))) {
-            return lines.filter(line -> line.startsWith("VmFlags:") && line.contains(" hg"))
-                    .count();
-        } catch (IOException e) {
-            throw new AssertionError(e);
-        }
+        return ProcessMapping.ofThisProcess().stream()
+                .filter(mapping -> mapping.hasFlag("hg"))
+                .count();
     }
 
     /** Descriptors and mappings that keep pages of sleepable memory alive. */

@@ -2,8 +2,7 @@ package dev.dormouse.cli.bench.cuda;
 
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 
-import dev.dormouse.foreign.Libc;
-import dev.dormouse.foreign.LibcException;
+import dev.dormouse.foreign.HugePages;
 import dev.dormouse.model.kernel.ComputeThreads;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -20,44 +19,23 @@ import java.lang.foreign.MemorySegment;
 record HostLimits(double newGigabytesPerSecond, double readGigabytesPerSecond) {
     private static final long MOST_BYTES = 8L << 30;
 
-    /** A huge page, and what a sleep's chunks have. */
-    private static final long CHUNK_BYTES = 2L << 20;
+    /** What a sleep's chunks have. */
+    private static final long CHUNK_BYTES = HugePages.PAGE_BYTES;
 
     private static final long PAGE_BYTES = 4 << 10;
-    private static final int NO_FILE = -1;
 
     /** Measures with as many bytes, 8 GiB at most, which are given back. */
     static HostLimits measure(long bytes, int threads) {
         int chunks = Math.toIntExact(Math.ceilDiv(Math.min(bytes, MOST_BYTES), CHUNK_BYTES));
-        MemorySegment mapping =
-                Libc.map(
-                        (chunks + 1) * CHUNK_BYTES,
-                        Libc.PROT_READ | Libc.PROT_WRITE,
-                        Libc.MAP_PRIVATE | Libc.MAP_ANONYMOUS,
-                        NO_FILE,
-                        0);
-        try (ComputeThreads pool = new ComputeThreads(threads);
+        try (HugePages host = HugePages.map(chunks * CHUNK_BYTES);
+                ComputeThreads pool = new ComputeThreads(threads);
                 Arena arena = Arena.ofShared()) {
-            long start = CHUNK_BYTES - Math.floorMod(mapping.address(), CHUNK_BYTES);
-            MemorySegment pages = mapping.asSlice(start, chunks * CHUNK_BYTES);
+            MemorySegment pages = host.segment();
             MemorySegment staged = arena.allocate(threads * CHUNK_BYTES, CHUNK_BYTES);
-            adviseHugePages(pages);
             double made = rate(pool, chunks, (i, _) -> touch(at(pages, i)));
             double read =
                     rate(pool, chunks, (i, thread) -> at(staged, thread).copyFrom(at(pages, i)));
             return new HostLimits(made, read);
-        } finally {
-            Libc.unmap(mapping);
-        }
-    }
-
-    private static void adviseHugePages(MemorySegment pages) {
-        try {
-            Libc.advise(pages, Libc.MADV_HUGEPAGE);
-        } catch (LibcException e) {
-            if (!e.errnoName().equals("EINVAL")) { // this kernel has none, for sleeps neither
-                throw e;
-            }
         }
     }
 
