@@ -6,6 +6,7 @@ import dev.dormouse.model.gguf.GgufFile;
 import dev.dormouse.model.gguf.TensorType;
 import dev.dormouse.model.kernel.Kernels;
 import dev.dormouse.model.kernel.ScalarKernels;
+import dev.dormouse.testkit.ProcessMapping;
 import dev.dormouse.testkit.Seeded;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -98,17 +99,11 @@ final class LlamaModelTest {
     }
 
     /** Of a mapped file's pages, those that this process has. */
-    private static long residentKib(Path file) throws IOException {
-        long kib = 0;
-        boolean ofFile = false;
-        for (String line : Files.readAllLines(Path.of("/proc/self/smaps"))) {
-            if (line.matches("[0-9a-f]+-[0-9a-f]+ .*")) {
-                ofFile = line.endsWith(file.toString());
-            } else if (ofFile && line.startsWith("Rss:")) {
-                kib += Long.parseLong(line.replaceAll("[^0-9]", ""));
-            }
-        }
-        return kib;
+    private static long residentKib(Path file) {
+        return ProcessMapping.ofThisProcess().stream()
+                .filter(mapping -> mapping.name().endsWith(file.toString()))
+                .mapToLong(mapping -> mapping.kib("Rss"))
+                .sum();
     }
 
     /** The rows of the tiny model are shorter than a block of the K types. */

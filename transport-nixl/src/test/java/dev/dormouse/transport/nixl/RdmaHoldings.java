@@ -1,5 +1,9 @@
 package dev.dormouse.transport.nixl;
 
+import static java.util.stream.Collectors.groupingBy;
+import static java.util.stream.Collectors.summingLong;
+
+import dev.dormouse.testkit.ProcessMapping;
 import java.io.File;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -26,8 +30,6 @@ record RdmaHoldings(
         int regions, int queuePairs, long pinnedKib, long residentKib, int descriptors) {
     private static final String COMPILED = "compiled";
     private static final Pattern OWNER = Pattern.compile("\\bpid (\\d+)");
-    private static final Pattern MAPPING =
-            Pattern.compile("[0-9a-f]+-[0-9a-f]+ (\\S+) \\S+ \\S+ \\S+ *(.*)");
     private static final Pattern NUMBER = Pattern.compile("\\d+");
 
     /** Of a process of this user. */
@@ -46,21 +48,12 @@ record RdmaHoldings(
 
     /** Where a process's share of memory lies, by kind of mapping, in KiB. */
     static Map<String, Long> shares(long pid) {
-        Map<String, Long> shares = new TreeMap<>();
-        String kind = "";
-        try {
-            for (String line : Files.readAllLines(Path.of("/proc", Long.toString(pid), "smaps"))) {
-                Matcher mapping = MAPPING.matcher(line);
-                if (mapping.matches()) {
-                    kind = kind(mapping.group(1), mapping.group(2));
-                } else if (line.startsWith("Pss:")) {
-                    shares.merge(kind, Long.parseLong(line.replaceAll("\\D", "")), Long::sum);
-                }
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-        return shares;
+        return ProcessMapping.of(pid).stream()
+                .collect(
+                        groupingBy(
+                                mapping -> kind(mapping.rights(), mapping.name()),
+                                TreeMap::new,
+                                summingLong(mapping -> mapping.kib("Pss"))));
     }
 
     private static String kind(String rights, String name) {
