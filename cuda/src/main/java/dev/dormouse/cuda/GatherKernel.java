@@ -125,7 +125,7 @@ public final class GatherKernel implements AutoCloseable {
         Form form = places.count() <= SHORT_LIST ? shortForm : longForm;
         KernelArguments arguments =
                 new KernelArguments()
-                        .struct(list.struct(first, form.capacity()))
+                        .struct(places.struct(form.capacity()))
                         .int32(places.shift())
                         .int32(pieces)
                         .int32(perBlock)

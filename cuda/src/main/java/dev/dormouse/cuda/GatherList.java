@@ -1,7 +1,5 @@
 package dev.dormouse.cuda;
 
-import java.lang.foreign.MemorySegment;
-
 /**
  * Which blocks a {@link GatherKernel} copies, each checked. Filled again and again: a launch takes
  * the list along. Used by one thread at a time.
@@ -10,9 +8,9 @@ public final class GatherList implements AutoCloseable {
     /** The most blocks: what fits into the 32,764 bytes that the arguments of a launch may have. */
     public static final int CAPACITY = 4088;
 
-    private final GatherPlaces places = new GatherPlaces(CAPACITY);
     private final long[] sources = new long[CAPACITY];
     private final long[] targets = new long[CAPACITY];
+    private final GatherPlaces places = new GatherPlaces(sources, targets);
     private long blockBytes;
     private int size;
 
@@ -105,13 +103,8 @@ public final class GatherList implements AutoCloseable {
 
     /** How the blocks from the first one on go in a launch; at least one goes. */
     GatherPlaces places(int first, int most) {
-        places.measure(sources, targets, first, Math.min(size - first, most));
+        places.measure(first, Math.min(size - first, most));
         return places;
-    }
-
-    /** The same as the kernel's list. */
-    MemorySegment struct(int first, int capacity) {
-        return places.struct(sources, targets, first, capacity);
     }
 
     /** Frees its memory. Closing twice is fine; a launch of a closed list is refused. */

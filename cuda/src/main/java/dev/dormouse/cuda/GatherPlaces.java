@@ -15,24 +15,27 @@ import java.lang.foreign.MemorySegment;
 final class GatherPlaces implements AutoCloseable {
     private static final int MAX_SHIFT = 31;
 
+    private final long[] sources;
+    private final long[] targets;
     private final Arena arena;
     private final MemorySegment struct;
 
     /** What is copied into native memory at once. */
     private final int[] distances;
 
+    private int first;
     private int count;
     private long bits;
-    private long source;
-    private long target;
     private int shift;
 
-    /** Room for so many blocks. */
+    /** Of blocks whose addresses stand in these arrays, which stay the caller's. */
     @SuppressWarnings("MustBeClosedChecker") // close() closes the arena
-    GatherPlaces(int capacity) {
+    GatherPlaces(long[] sources, long[] targets) {
+        this.sources = sources;
+        this.targets = targets;
         arena = Arena.ofShared();
-        struct = arena.allocate(structBytes(capacity), Long.BYTES);
-        distances = new int[capacity];
+        struct = arena.allocate(structBytes(sources.length), Long.BYTES);
+        distances = new int[sources.length];
     }
 
     /** Of the kernel's list of so many places: all sources, then all targets, an int each. */
@@ -43,30 +46,28 @@ final class GatherPlaces implements AutoCloseable {
     /**
      * Takes as many blocks as lie near enough to the first one, at least that.
      *
-     * @param first the first block
-     * @param blocks from that one on, at most
+     * @param from the first block
+     * @param most blocks from that one on
      */
-    void measure(long[] sources, long[] targets, int first, int blocks) {
-        source = sources[first];
-        target = targets[first];
-        count = blocks;
-        while (!reaches(sources, targets, first)) {
+    void measure(int from, int most) {
+        first = from;
+        count = most;
+        while (!reaches()) {
             count /= 2;
         }
     }
 
     /** Sets the unit; false if a distance in it may be no int. */
-    private boolean reaches(long[] sources, long[] targets, int first) {
-        bits = differing(sources, first) | differing(targets, first);
+    private boolean reaches() {
+        bits = differing(sources) | differing(targets);
         shift = Math.min(Long.numberOfTrailingZeros(bits), MAX_SHIFT);
         // No distance is greater than those bits; most often this settles it.
         return bits >>> shift <= Integer.MAX_VALUE
-                || Math.max(farthest(sources, first), farthest(targets, first)) >>> shift
-                        <= Integer.MAX_VALUE;
+                || Math.max(farthest(sources), farthest(targets)) >>> shift <= Integer.MAX_VALUE;
     }
 
     /** The bits in which an address differs from the first one. */
-    private long differing(long[] addresses, int first) {
+    private long differing(long[] addresses) {
         long base = addresses[first];
         long differing = 0;
         for (int i = first; i < first + count; i++) {
@@ -75,7 +76,7 @@ final class GatherPlaces implements AutoCloseable {
         return differing;
     }
 
-    private long farthest(long[] addresses, int first) {
+    private long farthest(long[] addresses) {
         long least = Long.MAX_VALUE;
         long greatest = Long.MIN_VALUE;
         for (int i = first; i < first + count; i++) {
@@ -88,20 +89,20 @@ final class GatherPlaces implements AutoCloseable {
     /**
      * The kernel's list, valid until the next call.
      *
-     * @param first as it was measured
      * @param capacity of the list, as many as were measured at least
      */
-    MemorySegment struct(long[] sources, long[] targets, int first, int capacity) {
-        write(sources, first, 0);
-        write(targets, first, (long) capacity * Integer.BYTES);
+    MemorySegment struct(int capacity) {
+        write(sources, 0);
+        write(targets, (long) capacity * Integer.BYTES);
         return struct.asSlice(0, structBytes(capacity));
     }
 
-    private void write(long[] addresses, int first, long offset) {
-        long base = addresses[first];
+    private void write(long[] addresses, long offset) {
+        int start = first;
+        long base = addresses[start];
         int unit = shift;
         for (int i = 0; i < count; i++) {
-            distances[i] = (int) ((addresses[first + i] - base) >> unit);
+            distances[i] = (int) ((addresses[start + i] - base) >> unit);
         }
         MemorySegment.copy(distances, 0, struct, JAVA_INT, offset, count);
     }
@@ -113,17 +114,17 @@ final class GatherPlaces implements AutoCloseable {
 
     /** The first block's source. */
     long source() {
-        return source;
+        return sources[first];
     }
 
     /** The first block's target. */
     long target() {
-        return target;
+        return targets[first];
     }
 
     /** Whose trailing zeros all addresses have. */
     long addressBits() {
-        return bits | source | target;
+        return bits | source() | target();
     }
 
     /** Of the unit: that is 2 to the power of this. */

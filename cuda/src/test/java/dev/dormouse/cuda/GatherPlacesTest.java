@@ -15,12 +15,19 @@ class GatherPlacesTest {
     private static final int CAPACITY = 1000;
     private static final long BASE = 0x7000_0000_0000L;
 
-    private final GatherPlaces places = new GatherPlaces(CAPACITY);
+    private final long[] sources = new long[CAPACITY];
+    private final long[] targets = new long[CAPACITY];
+    private final GatherPlaces places = new GatherPlaces(sources, targets);
 
     @AfterEach
     void closingTwiceIsFine() {
         places.close();
         places.close();
+    }
+
+    private void set(long[] itsSources, long[] itsTargets) {
+        System.arraycopy(itsSources, 0, sources, 0, itsSources.length);
+        System.arraycopy(itsTargets, 0, targets, 0, itsTargets.length);
     }
 
     @ParameterizedTest
@@ -30,17 +37,14 @@ class GatherPlacesTest {
         for (int round = 0; round < 200; round++) {
             int blocks = 1 + random.nextInt(CAPACITY);
             long room = 1L << (3 + random.nextInt(12 + Long.numberOfLeadingZeros(stepBytes) / 2));
-            long[] sources = new long[blocks];
-            long[] targets = new long[blocks];
             Arrays.setAll(sources, _ -> BASE + stepBytes * random.nextLong(-room, room));
             Arrays.setAll(targets, _ -> BASE + stepBytes * random.nextLong(-room, room));
             int done = 0;
             while (done < blocks) {
-                places.measure(sources, targets, done, blocks - done);
+                places.measure(done, blocks - done);
                 int end = done + places.count();
                 assertThat(end).as("seed=%d round=%d", stepBytes, round).isGreaterThan(done);
-                int[] ints =
-                        places.struct(sources, targets, done, places.count()).toArray(JAVA_INT);
+                int[] ints = places.struct(places.count()).toArray(JAVA_INT);
                 assertThat(addresses(ints, 0, places.source()))
                         .as("sources, seed=%d round=%d from=%d", stepBytes, round, done)
                         .isEqualTo(Arrays.copyOfRange(sources, done, end));
@@ -61,10 +65,9 @@ class GatherPlacesTest {
 
     @Test
     void targetsStandBehindAllSourcesOfTheKernelsList() {
-        long[] sources = {16, 48};
-        long[] targets = {BASE, BASE + 96};
-        places.measure(sources, targets, 0, 2);
-        int[] ints = places.struct(sources, targets, 0, 10).toArray(JAVA_INT);
+        set(new long[] {16, 48}, new long[] {BASE, BASE + 96});
+        places.measure(0, 2);
+        int[] ints = places.struct(10).toArray(JAVA_INT);
 
         assertThat(ints).hasSize(20);
         assertThat(places.shift()).isEqualTo(5);
@@ -74,9 +77,9 @@ class GatherPlacesTest {
 
     @Test
     void oneLaunchHasBlocksAllOverALargeCache() {
-        long[] sources = new long[CAPACITY];
         Arrays.setAll(sources, i -> BASE + 16384 * (i * 7919L % CAPACITY) * 10_000); // 164 GB
-        places.measure(sources, sources, 0, CAPACITY);
+        set(sources, sources);
+        places.measure(0, CAPACITY);
         assertThat(places.count()).isEqualTo(CAPACITY);
     }
 
@@ -91,11 +94,13 @@ class GatherPlacesTest {
 
     /** Of three blocks, of which the first and the last one's addresses are multiples of one. */
     private int countWithSecond(long address) {
-        long[] sources = {BASE, address, BASE};
-        long[] targets = {0, 1, 2};
-        places.measure(sources, targets, 0, 3);
+        long[] far = {BASE, address, BASE};
+        long[] near = {0, 1, 2};
+        set(far, near);
+        places.measure(0, 3);
         int withSources = places.count();
-        places.measure(targets, sources, 0, 3);
+        set(near, far);
+        places.measure(0, 3);
         assertThat(places.count()).isEqualTo(withSources);
         return withSources;
     }
@@ -109,14 +114,16 @@ class GatherPlacesTest {
         assertThat(alignment(0x101, 0x101, 0x101)).isEqualTo(1);
     }
 
-    private int alignment(long... sources) {
-        places.measure(sources, new long[sources.length], 0, sources.length);
+    private int alignment(long... addresses) {
+        set(addresses, new long[addresses.length]);
+        places.measure(0, addresses.length);
         return GatherKernel.alignmentBytes(places.addressBits());
     }
 
     @Test
     void aBlockAloneIsItsOwnFirst() {
-        places.measure(new long[] {-1, BASE}, new long[] {-1, 5}, 1, 1);
+        set(new long[] {-1, BASE}, new long[] {-1, 5});
+        places.measure(1, 1);
         assertThat(places.count()).isEqualTo(1);
         assertThat(places.source()).isEqualTo(BASE);
         assertThat(places.target()).isEqualTo(5);

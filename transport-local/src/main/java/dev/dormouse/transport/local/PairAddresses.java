@@ -67,17 +67,17 @@ final class PairAddresses {
     int fill(int most, long[] sources, long[] targets) {
         long[] ours = writes ? sources : targets;
         long[] theirs = writes ? targets : sources;
-        int from = next;
-        int end = Math.min(pairs.size(), from + most);
+        int first = next;
+        int end = Math.min(pairs.size(), first + most);
         enterRows();
         blockBytes = local.blockBytes;
         while (next < end && local.blockBytes == blockBytes) {
-            next = fillRun(next, end, ours, theirs, next - from);
+            next = fillRun(first, end, ours, theirs);
             if (next < end) {
                 enterRows();
             }
         }
-        return next - from;
+        return next - first;
     }
 
     /** The length of each block that {@link #fill} wrote. */
@@ -96,8 +96,13 @@ final class PairAddresses {
         }
     }
 
-    /** Until one side leaves its row; how far that is. Everything in locals, which pays. */
-    private int fillRun(int from, int end, long[] ours, long[] theirs, int done) {
+    /**
+     * Goes on until one side leaves its row. Everything in locals, which pays.
+     *
+     * @param first the pair whose addresses come first
+     * @return how far that is
+     */
+    private int fillRun(int first, int end, long[] ours, long[] theirs) {
         long localAddress = local.address;
         long localStride = local.strideBytes;
         long remoteAddress = remote.address;
@@ -108,16 +113,15 @@ final class PairAddresses {
         int localCount = local.count;
         int remoteFirst = remote.first;
         int remoteCount = remote.count;
-        int at = done - from;
-        for (int i = from; i < end; i++) {
+        for (int i = next; i < end; i++) {
             int l = localIndices[i] - localFirst;
             int r = remoteIndices[i] - remoteFirst;
             if (Integer.compareUnsigned(l, localCount) >= 0
                     || Integer.compareUnsigned(r, remoteCount) >= 0) {
                 return i;
             }
-            ours[at + i] = localAddress + localStride * l;
-            theirs[at + i] = remoteAddress + remoteStride * r;
+            ours[i - first] = localAddress + localStride * l;
+            theirs[i - first] = remoteAddress + remoteStride * r;
         }
         return end;
     }
