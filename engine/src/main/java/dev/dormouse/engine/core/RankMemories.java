@@ -41,6 +41,11 @@ final class RankMemories {
     private void load(int rank, LanguageModel model, RankMemory memory) {
         ofRank.add(memory);
         var _ = memory.wake(Set.of(MemoryTag.WEIGHTS, MemoryTag.KV_CACHE));
+        loadWeights(rank, model, memory);
+    }
+
+    /** Fills a rank's weights, which have pages, from the model's file. */
+    static void loadWeights(int rank, LanguageModel model, RankMemory memory) {
         try (RankMemory.Use use = memory.use(MemoryTag.WEIGHTS, "load weights")) {
             model.loadWeights(rank, use.segment());
         }

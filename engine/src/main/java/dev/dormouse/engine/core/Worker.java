@@ -160,9 +160,7 @@ final class Worker {
 
     /** Fills the rank's weights from the model's file. */
     void loadWeights() {
-        try (RankMemory.Use use = memory.use(MemoryTag.WEIGHTS, "load weights")) {
-            model.loadWeights(rank, use.segment());
-        }
+        RankMemories.loadWeights(rank, model, memory);
     }
 
     /**
