@@ -56,6 +56,9 @@ public final class Main implements Runnable {
     }
 
     private static int run(String[] arguments) {
+        if (arguments.length == 0 || !arguments[0].equals(RehearseCommand.NAME)) {
+            VectorModule.load();
+        }
         try {
             return commandLine(subcommands(arguments))
                     .execute(ConfigFile.expand(List.of(arguments)).toArray(String[]::new));

@@ -24,7 +24,7 @@ final class LauncherTest extends LauncherFixture {
         assertThat(run.out())
                 .contains(
                         "--enable-native-access=ALL-UNNAMED",
-                        "--add-modules=jdk.incubator.vector",
+                        "--add-exports=java.base/jdk.internal.module=ALL-UNNAMED",
                         "-XX:+UseSerialGC")
                 .containsSubsequence("-cp", app + "/a.jar:" + app + "/b.jar")
                 .endsWith("dev.dormouse.cli.Main", "serve", "--name", "two words", "");

@@ -1,5 +1,6 @@
 package dev.dormouse.cli.demo;
 
+import dev.dormouse.cli.VectorModule;
 import dev.dormouse.cli.fleet.Counters;
 import dev.dormouse.cli.fleet.Endpoint;
 import dev.dormouse.cli.fleet.Json;
@@ -21,13 +22,18 @@ import picocli.CommandLine.Spec;
 /**
  * {@code dormouse rehearse}: does once, small and in one process, what the commands do. The
  * launcher lets the JVM watch it, and keeps what the JVM learned for the starts that follow.
+ *
+ * <p>The engines compute without vectors, see {@link VectorModule}.
  */
 @Command(
-        name = "rehearse",
+        name = RehearseCommand.NAME,
         hidden = true,
         mixinStandardHelpOptions = true,
         description = "Does a little of everything, for the launcher's AOT cache.")
 public final class RehearseCommand implements Callable<Integer> {
+    /** What the launcher calls it. */
+    public static final String NAME = "rehearse";
+
     private static final int TOKENS = 4;
 
     /** Short: what takes long is the kernels' compilation, of which the cache keeps nothing. */
@@ -56,6 +62,8 @@ public final class RehearseCommand implements Callable<Integer> {
             out.println(report.toJson());
             out.flush();
             return report.ok() ? 0 : 1;
+        } finally {
+            VectorModule.load();
         }
     }
 

@@ -1,11 +1,13 @@
 package dev.dormouse.cli.doctor;
 
+import dev.dormouse.model.kernel.Kernels;
+
 /**
  * The JVM that runs this.
  *
  * @param feature its feature version, such as 25
  * @param description version, vendor and place
- * @param hasVectorModule whether the Vector API was added to the boot layer
+ * @param hasVectorModule whether it has the Vector API
  */
 record JdkCheck(int feature, String description, boolean hasVectorModule) {
     private static final int NEEDED = 25;
@@ -18,10 +20,7 @@ record JdkCheck(int feature, String description, boolean hasVectorModule) {
                                 System.getProperty("java.vendor"),
                                 System.getProperty("java.home"),
                                 Bytes.text(Runtime.getRuntime().maxMemory()));
-        return new JdkCheck(
-                Runtime.version().feature(),
-                description,
-                ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent());
+        return new JdkCheck(Runtime.version().feature(), description, Kernels.hasVectors());
     }
 
     Finding finding() {

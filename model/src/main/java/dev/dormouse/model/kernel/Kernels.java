@@ -22,13 +22,25 @@ public interface Kernels {
     int FEW_QUERIES = 4;
 
     /**
-     * The fastest implementation here: vectors where the process has the module {@code
-     * jdk.incubator.vector} ({@code --add-modules}). Both need a processor with fused multiply-add.
+     * The fastest implementation here: vectors {@linkplain #hasVectors() where the process has
+     * them}. Both need a processor with fused multiply-add.
      */
     static Kernels best() {
-        return ModuleLayer.boot().findModule("jdk.incubator.vector").isPresent()
-                ? new VectorKernels()
-                : new ScalarKernels();
+        return hasVectors() ? new VectorKernels() : new ScalarKernels();
+    }
+
+    /**
+     * Whether the process has the module {@code jdk.incubator.vector}, from its start ({@code
+     * --add-modules}) or by now.
+     */
+    static boolean hasVectors() {
+        try {
+            Class.forName(
+                    "jdk.incubator.vector.Vector", false, ClassLoader.getPlatformClassLoader());
+            return true;
+        } catch (ClassNotFoundException e) {
+            return false;
+        }
     }
 
     /** Names the implementation and its vector width, for a log line. */
