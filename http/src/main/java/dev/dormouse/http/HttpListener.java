@@ -22,11 +22,20 @@ public final class HttpListener implements AutoCloseable {
     public record Address(String host, int port, String options) {}
 
     /**
+     * Routes to be filled. They are made here, since Helidon's first class decides how it starts.
+     */
+    public static HttpRouting.Builder routing() {
+        HelidonServices.discoverNone();
+        return HttpRouting.builder();
+    }
+
+    /**
      * Binds, and serves.
      *
      * @param maxBodyBytes a longer request is refused
      * @param limits stays the caller's, which closes it after the listener
      * @param clientTimeout bounds every wait for a client, see {@link ClientConnections}
+     * @param routing from {@link #routing()}
      * @throws IllegalStateException if the address cannot be bound, or the process may open too few
      *     descriptors; the message names it
      */
@@ -63,7 +72,7 @@ public final class HttpListener implements AutoCloseable {
                                     1,
                                     limits,
                                     Duration.ofSeconds(1),
-                                    HttpRouting.builder())
+                                    routing())
                             .buildPrototype(); // a server would start a timer's thread
         }
     }

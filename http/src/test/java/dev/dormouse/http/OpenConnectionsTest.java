@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.helidon.webserver.WebServer;
-import io.helidon.webserver.http.HttpRouting;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.Socket;
@@ -105,7 +104,7 @@ class OpenConnectionsTest {
                 .addConnectionSelector(connections)
                 .maxTcpConnections(connections.mostAccepted())
                 .routing(
-                        HttpRouting.builder()
+                        HttpListener.routing()
                                 .any(
                                         (request, response) -> {
                                             ClientConnection.CURRENT

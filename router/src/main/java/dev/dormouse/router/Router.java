@@ -6,7 +6,6 @@ import dev.dormouse.router.routing.Engine;
 import dev.dormouse.router.routing.EnginePool;
 import dev.dormouse.router.routing.Role;
 import io.helidon.http.Method;
-import io.helidon.webserver.http.HttpRouting;
 import java.lang.System.Logger;
 import java.lang.System.Logger.Level;
 import java.net.http.HttpClient;
@@ -144,7 +143,7 @@ public final class Router implements AutoCloseable {
                                 config.maxBodyBytes(),
                                 limits,
                                 config.clientTimeout(),
-                                HttpRouting.builder().any(frontDoor)));
+                                HttpListener.routing().any(frontDoor)));
         health.start(engines);
         return new Router(listener, requests, owned);
     }

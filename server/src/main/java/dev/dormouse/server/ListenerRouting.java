@@ -1,6 +1,7 @@
 package dev.dormouse.server;
 
 import dev.dormouse.http.ClientConnection;
+import dev.dormouse.http.HttpListener;
 import io.helidon.webserver.http.HttpRouting;
 import io.helidon.webserver.http.ServerRequest;
 import io.helidon.webserver.http.ServerResponse;
@@ -21,7 +22,7 @@ final class ListenerRouting {
      * @param filling adds the paths
      */
     static HttpRouting.Builder of(ApiKeys keys, String guarded, Consumer<Paths> filling) {
-        HttpRouting.Builder routing = HttpRouting.builder();
+        HttpRouting.Builder routing = HttpListener.routing();
         Paths paths = new Paths(routing, keys, guarded);
         routing.addFilter(
                 (chain, request, response) -> {
