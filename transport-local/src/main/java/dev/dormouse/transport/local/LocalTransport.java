@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * nor ended is named, and the registration cannot be closed.
  *
  * <p>Peers are processes of the same user, or of users that are allowed; they are trusted to unmap
- * what they say they have unmapped. Two threads serve peers and copy while the owner of this object
+ * what they say they have unmapped. Threads serve peers and copy while the owner of this object
  * computes; a device copies by itself, but its peer is told no sooner than the transfer is polled.
  */
 public final class LocalTransport implements KvTransport {
@@ -48,7 +48,7 @@ public final class LocalTransport implements KvTransport {
     private final SocketLoop loop;
     private final OwnerSide ownerSide;
     private final @Nullable DeviceCopier copier;
-    private final CopyThread copies;
+    private final CopyThreads copies;
     private final Set<LocalRegistration> registrations = new LinkedHashSet<>();
     private final Map<String, LocalPeer> peers = new HashMap<>();
     private final Set<LocalTransfer> unreleased = new LinkedHashSet<>();
@@ -69,7 +69,7 @@ public final class LocalTransport implements KvTransport {
             wire.close();
             throw e;
         }
-        copies = new CopyThread();
+        copies = CopyThreads.forProcessors(Runtime.getRuntime().availableProcessors());
         readerSide =
                 new ReaderSide(
                         options.agentName(), users, limits, copier, wire, loop, copies::populate);

@@ -40,7 +40,7 @@ final class CopyRateBenchmark {
     private final MemorySegment plain;
     private final List<Long> copyThreads =
             Thread.getAllStackTraces().keySet().stream()
-                    .filter(thread -> thread.getName().equals("dormouse-copy"))
+                    .filter(thread -> thread.getName().startsWith(CopyThreads.NAME))
                     .map(Thread::threadId)
                     .toList();
 
