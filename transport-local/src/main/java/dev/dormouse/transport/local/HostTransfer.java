@@ -22,7 +22,10 @@ final class HostTransfer extends LocalTransfer {
         copy.join();
     }
 
-    /** Copies, tells the owner when all is copied, and ends the transfer. One copy thread's. */
+    /**
+     * Copies, tells the owner when all is copied, ends the transfer, and wakes its user. One copy
+     * thread's.
+     */
     void lead() {
         copy.join();
         String failure = copy.awaitEnd();
@@ -34,6 +37,7 @@ final class HostTransfer extends LocalTransfer {
         } catch (RuntimeException | Error e) { // nobody else would end it
             become(failed(e.toString()));
         }
+        owner().wakeUser();
     }
 
     private @Nullable String copy(HostCopy.Piece piece) {

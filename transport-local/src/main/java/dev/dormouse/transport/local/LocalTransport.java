@@ -52,6 +52,7 @@ public final class LocalTransport implements KvTransport {
     private final Set<LocalRegistration> registrations = new LinkedHashSet<>();
     private final Map<String, LocalPeer> peers = new HashMap<>();
     private final Set<LocalTransfer> unreleased = new LinkedHashSet<>();
+    private volatile Runnable wake = () -> {};
     private volatile boolean closed;
 
     private LocalTransport(LocalTransportOptions options, Limits limits) {
@@ -318,6 +319,11 @@ public final class LocalTransport implements KvTransport {
     }
 
     @Override
+    public void wakeWith(Runnable waking) {
+        wake = waking;
+    }
+
+    @Override
     public void notify(RemotePeer peer, byte[] message) {
         requireOpen("notify");
         LocalPeer own = own(peer);
@@ -367,6 +373,11 @@ public final class LocalTransport implements KvTransport {
         if (copier != null) {
             copier.close();
         }
+    }
+
+    /** A transfer has ended while its user did something else. */
+    void wakeUser() {
+        wake.run();
     }
 
     /** Whether transfers are to be given up. */
