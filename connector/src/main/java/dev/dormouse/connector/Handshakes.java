@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param transport is told what it will have to load
  * @param client asks
  * @param threads where it is waited for the answer
+ * @param wake is run on their threads when a peer has answered, or has not
  * @param nanoClock the clock of this rank, also read on handshake threads
  */
 record Handshakes(
@@ -28,6 +29,7 @@ record Handshakes(
         KvTransport transport,
         HandshakeClient client,
         HandshakeThreads threads,
+        Runnable wake,
         LongSupplier nanoClock) {
     /**
      * Which of a peer's ranks have this rank's KV heads.
@@ -148,6 +150,7 @@ record Handshakes(
                     } catch (RuntimeException | Error e) {
                         answer.completeExceptionally(e);
                     }
+                    wake.run();
                 });
         return answer;
     }

@@ -42,6 +42,11 @@ final class MultiWorker implements WorkerConnector {
     }
 
     @Override
+    public void wakeWith(Runnable wake) {
+        children.forEach(child -> child.wakeWith(wake));
+    }
+
+    @Override
     public WorkerReport poll() {
         List<WorkerReport> reports = children.stream().map(WorkerConnector::poll).toList();
         Set<String> sent = new HashSet<>();

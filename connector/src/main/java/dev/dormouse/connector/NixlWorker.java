@@ -27,6 +27,7 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
     private final ReadOutcomes outcomes;
     private final Set<String> finishedSending = new HashSet<>();
     private final SendLedger ledger;
+    private volatile Runnable wake = () -> {};
     private @Nullable Open open;
     private boolean released;
     private boolean closed;
@@ -100,12 +101,19 @@ abstract sealed class NixlWorker implements WorkerConnector permits PullWorker, 
                                 new HandshakeClient(
                                         surroundings.dialer(), surroundings.nanoClock()),
                                 surroundings.threads(),
+                                () -> wake.run(),
                                 surroundings.nanoClock()),
                         traffic.rules(),
                         messenger,
                         statistics);
         traffic.through(engines);
         open = new Open(local, engines, traffic);
+    }
+
+    @Override
+    public void wakeWith(Runnable waking) {
+        wake = waking;
+        transport.wakeWith(waking);
     }
 
     @Override

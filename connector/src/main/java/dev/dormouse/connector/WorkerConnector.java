@@ -26,6 +26,15 @@ public interface WorkerConnector extends AutoCloseable {
      */
     void start(ConnectorStep step);
 
+    /**
+     * Has something run whenever a {@link #poll} may find news that no message of this engine
+     * brings: a peer has answered, or a transfer has ended. By any thread, perhaps once too often,
+     * and not for all news: whoever waits for some goes on polling.
+     *
+     * @param wake must neither wait nor throw
+     */
+    default void wakeWith(Runnable wake) {}
+
     /** Drives transfers, handshakes and messages, and tells what ended since the last call. */
     WorkerReport poll();
 

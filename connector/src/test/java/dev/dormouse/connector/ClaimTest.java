@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.dormouse.testkit.Addressing;
 import dev.dormouse.testkit.ModelFault;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
@@ -68,6 +69,19 @@ final class ClaimTest {
         world.settle();
         assertThat(p.sent()).contains("p1");
         assertThat(d.holds(D_BLOCKS, 1)).isTrue();
+    }
+
+    @Test
+    void anAnsweredHandshakeAndAnAnsweredClaimWakeTheEngine() {
+        AtomicInteger woken = new AtomicInteger();
+        d.rank().worker().wakeWith(woken::incrementAndGet);
+        d.decode("d1", 8, p.prefill("p1", 8, P_BLOCKS, 1), D_BLOCKS);
+        world.settle();
+        assertThat(woken).hasValue(1);
+        d.decode("d2", 8, p.prefill("p2", 8, P_BLOCKS, 2), D_BLOCKS);
+        world.settle();
+        assertThat(woken).hasValue(2);
+        assertThat(d.holds(D_BLOCKS, 2)).isTrue();
     }
 
     @Test

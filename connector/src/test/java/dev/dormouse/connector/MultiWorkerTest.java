@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -38,6 +39,11 @@ final class MultiWorkerTest {
         @Override
         public void start(ConnectorStep step) {
             steps.add(step);
+        }
+
+        @Override
+        public void wakeWith(Runnable wake) {
+            wake.run();
         }
 
         @Override
@@ -108,6 +114,13 @@ final class MultiWorkerTest {
         for (int i = 0; i < halves.size(); i++) {
             assertThat(halves.get(i).steps).containsExactly(steps.get(i));
         }
+    }
+
+    @Test
+    void eachCanWakeTheEngine() {
+        AtomicInteger woken = new AtomicInteger();
+        multi.wakeWith(woken::incrementAndGet);
+        assertThat(woken).hasValue(halves.size());
     }
 
     @Test

@@ -104,6 +104,15 @@ public interface KvTransport extends AutoCloseable {
             byte[] notification);
 
     /**
+     * Has something run whenever a transfer may have ended, so that its owner need not poll to hear
+     * of it soon. By any thread, perhaps once too often, and never by a transport whose transfers
+     * only end while they are polled: whoever relies on the end goes on polling.
+     *
+     * @param wake must neither wait nor throw; takes the place of what was given before
+     */
+    default void wakeWith(Runnable wake) {}
+
+    /**
      * Sends a message to a loaded peer.
      *
      * @throws TransportException if it could not be sent

@@ -171,6 +171,8 @@ public final class Engines {
             @Nullable ConnectorHalves connector,
             Surroundings surroundings) {
         int liveLimit = config.maxSequences() + config.maxWaiting();
+        Inbox inbox = new Inbox(LocalEngine.inboxCapacity(liveLimit));
+        workers.forEach(worker -> worker.wakeWith(inbox::wake));
         EngineCore.Parts parts =
                 parts(
                         config,
@@ -178,7 +180,7 @@ public final class Engines {
                         kvBlocks,
                         intake(config, model, text, surroundings),
                         connector == null ? null : connector.scheduler(),
-                        new Inbox(LocalEngine.inboxCapacity(liveLimit)),
+                        inbox,
                         surroundings);
         EngineInfo info =
                 new EngineInfo(
@@ -189,12 +191,7 @@ public final class Engines {
                         config.blockTokens(),
                         config.sleepMode());
         return new LocalEngine(
-                info,
-                new EngineCore(parts),
-                parts.inbox(),
-                parts.life(),
-                parts.statistics(),
-                liveLimit);
+                info, new EngineCore(parts), inbox, parts.life(), parts.statistics(), liveLimit);
     }
 
     private static EngineCore.Parts parts(

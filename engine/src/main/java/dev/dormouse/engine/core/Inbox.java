@@ -16,6 +16,7 @@ final class Inbox {
     private final Deque<Command> commands = new ArrayDeque<>();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition arrived = lock.newCondition();
+    private boolean woken;
     private boolean closed;
 
     Inbox(int capacity) {
@@ -37,6 +38,17 @@ final class Inbox {
         }
     }
 
+    /** Ends the wait of whoever waits for messages, or else the next one. By any thread. */
+    void wake() {
+        lock.lock();
+        try {
+            woken = true;
+            arrived.signal();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Takes everything that is there. */
     List<Command> takeAll() {
         lock.lock();
@@ -47,14 +59,15 @@ final class Inbox {
         }
     }
 
-    /** Returns when a message is there, or after {@code timeoutNanos}. */
+    /** Returns when a message is there, after a {@link #wake}, or after {@code timeoutNanos}. */
     void await(long timeoutNanos) throws InterruptedException {
         lock.lock();
         try {
             long leftNanos = timeoutNanos;
-            while (commands.isEmpty() && leftNanos > 0) {
+            while (commands.isEmpty() && !woken && leftNanos > 0) {
                 leftNanos = arrived.awaitNanos(leftNanos);
             }
+            woken = false;
         } finally {
             lock.unlock();
         }

@@ -30,7 +30,9 @@ final class LocalEngine implements Engine {
     /** Refused requests that may wait to be told; the leases of the others run out. */
     static final int MAX_PENDING_DECLINES = 256;
 
+    /** For transfers that end only when they are polled; others, and answers of peers, wake. */
     private static final Duration READ_POLL = Duration.ofNanos(200_000);
+
     private static final Duration PEER_POLL = Duration.ofMillis(2);
     private static final Duration CONNECTION_POLL = Duration.ofMillis(200);
     private static final Duration ASLEEP_POLL = Duration.ofSeconds(1);

@@ -63,6 +63,13 @@ final class Worker {
         }
     }
 
+    /** See {@link WorkerConnector#wakeWith}. */
+    void wakeWith(Runnable wake) {
+        if (connector != null) {
+            connector.wakeWith(wake);
+        }
+    }
+
     /** Opens the rank's memory for a step. */
     Step open(String holder) {
         RankMemory.Use weights = memory.use(MemoryTag.WEIGHTS, holder);

@@ -324,10 +324,20 @@ final class FakeConnector {
         int steps;
         private final int rank;
         private @Nullable KvCacheRegions regions;
+        private @Nullable Runnable wake;
         private boolean released;
 
         Rank(int rank) {
             this.rank = rank;
+        }
+
+        boolean canWake() {
+            return wake != null;
+        }
+
+        @Override
+        public void wakeWith(Runnable waking) {
+            wake = waking;
         }
 
         /** Ends the read on this rank, and writes what it brought. */

@@ -61,6 +61,13 @@ final class LocalEngineTest {
     }
 
     @Test
+    void eachRankCanWakeTheLoop() {
+        try (EngineHarness _ = started()) {
+            assertThat(connector.ranks).isNotEmpty().allMatch(FakeConnector.Rank::canWake);
+        }
+    }
+
+    @Test
     void parallelTransitionsAreMadeOneAfterTheOther() throws InterruptedException {
         try (EngineHarness harness = started()) {
             LocalEngine engine = harness.engine;

@@ -166,6 +166,12 @@ public final class AutoTransport implements KvTransport {
     }
 
     @Override
+    public void wakeWith(Runnable wake) {
+        near.wakeWith(wake);
+        far.wakeWith(wake);
+    }
+
+    @Override
     public void notify(RemotePeer peer, byte[] message) {
         AutoPeer own = own(peer);
         own.over().notify(own.inner(), message);

@@ -3,33 +3,23 @@ package dev.dormouse.transport.local;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** The thread that touches peers' pages, one transfer after the other. Idle, it takes no time. */
+/** A thread that touches peers' pages, one task after the other. Idle, it takes no time. */
 final class CopyThread implements AutoCloseable {
     private final BlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
     private final Thread thread;
     private volatile boolean stopping;
 
     /** Starts the thread. */
-    CopyThread() {
-        thread = Thread.ofPlatform().name("dormouse-copy").daemon().start(this::run);
+    CopyThread(String name) {
+        thread = Thread.ofPlatform().name(name).daemon().start(this::run);
     }
 
-    /** Copies, after what was submitted before. */
-    void submit(HostTransfer transfer) {
-        tasks.add(transfer);
+    /** Does something after what was submitted before. */
+    void submit(Runnable task) {
+        tasks.add(task);
     }
 
-    /** Makes a mapping's first touches cheap, a piece whenever a transfer has ended or none is. */
-    void populate(PeerMapping mapping) {
-        tasks.add(
-                () -> {
-                    if (mapping.populateMore()) {
-                        populate(mapping);
-                    }
-                });
-    }
-
-    /** Ends the thread, which abandons what it is at. Idempotent. */
+    /** Ends the thread, once it has ended what it is at; what else was submitted is not done. */
     @Override
     public void close() {
         stopping = true;

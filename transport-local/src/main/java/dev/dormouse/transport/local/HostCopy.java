@@ -2,11 +2,15 @@ package dev.dormouse.transport.local;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
-/** A copy of host memory, with neighbours as one, piece by piece. */
+/**
+ * A copy of host memory, with neighbours as one, piece by piece. One thread at a time asks for the
+ * next piece; different threads may copy different ones at once.
+ */
 final class HostCopy {
-    /** How much is copied before it is looked whether to go on: about 0.2 ms. */
-    static final long PIECE_BYTES = 1 << 20;
+    /** How much is copied before it is looked whether to go on: about 0.05 ms. */
+    static final long PIECE_BYTES = 256 << 10;
 
     /** Pairs of blocks whose addresses are asked for at once. */
     private static final int BATCH = 1024;
@@ -80,20 +84,15 @@ final class HostCopy {
         return lengths.length;
     }
 
-    /** Whether all pieces are copied. */
-    boolean isDone() {
-        return next == lengths.length;
-    }
-
-    /** Copies the next piece; both sides must be mapped. */
-    void copyPiece() {
+    /** The next piece, for whoever asks; null if there is none any more. */
+    @Nullable Piece next() {
+        if (next == lengths.length) {
+            return null;
+        }
+        Piece piece = new Piece(next, nextOffset);
         long left = PIECE_BYTES;
         while (left > 0 && next < lengths.length) {
             long length = Math.min(left, lengths[next] - nextOffset);
-            long ours = here[next] + nextOffset;
-            long theirs = there[next] + nextOffset;
-            // As fast as memcpy, and a page that cannot be had is an InternalError, not the end.
-            MemorySegment.copy(ALL, writes ? ours : theirs, ALL, writes ? theirs : ours, length);
             left -= length;
             nextOffset += length;
             if (nextOffset == lengths[next]) {
@@ -101,5 +100,34 @@ final class HostCopy {
                 nextOffset = 0;
             }
         }
+        return piece;
+    }
+
+    /** A part of a copy: at most {@link #PIECE_BYTES}, of one stretch or of several. */
+    final class Piece {
+        private final int first;
+        private final long firstOffset;
+
+        private Piece(int first, long firstOffset) {
+            this.first = first;
+            this.firstOffset = firstOffset;
+        }
+
+        /** Copies it; both sides must be mapped. */
+        void copy() {
+            long left = PIECE_BYTES;
+            long offset = firstOffset;
+            for (int i = first; left > 0 && i < lengths.length; i++) {
+                long length = Math.min(left, lengths[i] - offset);
+                copyBytes(here[i] + offset, there[i] + offset, length);
+                left -= length;
+                offset = 0;
+            }
+        }
+    }
+
+    /** As fast as memcpy, and a page that cannot be had is an InternalError, not the end. */
+    private void copyBytes(long ours, long theirs, long length) {
+        MemorySegment.copy(ALL, writes ? ours : theirs, ALL, writes ? theirs : ours, length);
     }
 }

@@ -13,11 +13,14 @@ import java.util.List;
 final class HostMapping extends PeerMapping {
     private static final long POPULATE_BYTES = 16L << 20;
 
-    /** Not mapped any more: those that are gone. Guarded by this. */
+    /** Not mapped any more: those that are gone. Changed while nobody uses the mapping. */
     private final List<MemorySegment> mapped;
 
+    /** How far the page table was filled: one thread's. */
     private int populatedFiles;
+
     private long populatedBytes;
+    private boolean populated;
 
     private HostMapping(List<Place> places, List<MemorySegment> mapped, boolean writable) {
         super(places, writable);
@@ -93,24 +96,25 @@ final class HostMapping extends PeerMapping {
 
     /** Enters pages into the page table, so that the first copy need not. */
     @Override
-    synchronized boolean populateMore() {
-        if (isEnding() || populatedFiles == mapped.size()) {
-            return false;
-        }
+    boolean populateMore() {
+        return use(this::populateNext) && !populated;
+    }
+
+    private void populateNext() {
         MemorySegment file = mapped.get(populatedFiles);
         long bytes = Math.min(POPULATE_BYTES, file.byteSize() - populatedBytes);
         try {
             Libc.advise(file.asSlice(populatedBytes, bytes), Libc.MADV_POPULATE_READ);
         } catch (LibcException e) { // Linux before 5.14: then the copies pay
-            populatedFiles = mapped.size();
-            return false;
+            populated = true;
+            return;
         }
         populatedBytes += bytes;
         if (populatedBytes == file.byteSize()) {
             populatedBytes = 0;
             populatedFiles++;
+            populated = populatedFiles == mapped.size();
         }
-        return populatedFiles < mapped.size();
     }
 
     @Override

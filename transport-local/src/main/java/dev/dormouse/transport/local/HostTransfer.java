@@ -1,36 +1,49 @@
 package dev.dormouse.transport.local;
 
-import dev.dormouse.transport.TransferState;
+import org.jspecify.annotations.Nullable;
 
-/** A copy between host memory. The copy thread runs it; everything else is its user's thread. */
-final class HostTransfer extends LocalTransfer implements Runnable {
-    private final HostCopy copy;
+/** A copy between host memory. Copy threads run it; everything else is its user's thread. */
+final class HostTransfer extends LocalTransfer {
+    private final SharedCopy copy;
 
-    /** Starts nothing; {@link CopyThread#submit} does. */
-    HostTransfer(Request request, HostCopy copy) {
+    /** Starts nothing; {@link CopyThreads#submit} does. */
+    HostTransfer(Request request, HostCopy plan) {
         super(request);
-        this.copy = copy;
+        copy = new SharedCopy(plan, this::copy);
     }
 
-    /** Copies, and tells the owner; the copy thread's. */
-    @Override
-    public void run() {
+    /** How much is to be copied. */
+    long bytes() {
+        return copy.plan().bytes();
+    }
+
+    /** Copies as long as there is something to begin. Any copy thread's. */
+    void help() {
+        copy.join();
+    }
+
+    /**
+     * Copies, tells the owner when all is copied, ends the transfer, and wakes its user. One copy
+     * thread's.
+     */
+    void lead() {
+        copy.join();
+        String failure = copy.awaitEnd();
         try {
-            become(copyAll());
-        } catch (RuntimeException | Error e) { // an InternalError if a page could not be had
+            become(
+                    failure == null
+                            ? finish(copy.plan().bytes(), copy.plan().descriptors())
+                            : failed(failure));
+        } catch (RuntimeException | Error e) { // nobody else would end it
             become(failed(e.toString()));
         }
+        owner().wakeUser();
     }
 
-    private TransferState copyAll() {
-        while (!copy.isDone()) {
-            if (owner().isEnding()) {
-                return failed("this agent was closed");
-            }
-            if (!peer().isConnected() || !peer().mapping().use(copy::copyPiece)) {
-                return failed(endReason());
-            }
+    private @Nullable String copy(HostCopy.Piece piece) {
+        if (owner().isEnding()) {
+            return "this agent was closed";
         }
-        return finish(copy.bytes(), copy.descriptors());
+        return peer().isConnected() && peer().mapping().use(piece::copy) ? null : endReason();
     }
 }

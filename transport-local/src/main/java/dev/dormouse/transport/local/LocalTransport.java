@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * nor ended is named, and the registration cannot be closed.
  *
  * <p>Peers are processes of the same user, or of users that are allowed; they are trusted to unmap
- * what they say they have unmapped. Two threads serve peers and copy while the owner of this object
+ * what they say they have unmapped. Threads serve peers and copy while the owner of this object
  * computes; a device copies by itself, but its peer is told no sooner than the transfer is polled.
  */
 public final class LocalTransport implements KvTransport {
@@ -48,10 +48,11 @@ public final class LocalTransport implements KvTransport {
     private final SocketLoop loop;
     private final OwnerSide ownerSide;
     private final @Nullable DeviceCopier copier;
-    private final CopyThread copies;
+    private final CopyThreads copies;
     private final Set<LocalRegistration> registrations = new LinkedHashSet<>();
     private final Map<String, LocalPeer> peers = new HashMap<>();
     private final Set<LocalTransfer> unreleased = new LinkedHashSet<>();
+    private volatile Runnable wake = () -> {};
     private volatile boolean closed;
 
     private LocalTransport(LocalTransportOptions options, Limits limits) {
@@ -69,7 +70,7 @@ public final class LocalTransport implements KvTransport {
             wire.close();
             throw e;
         }
-        copies = new CopyThread();
+        copies = CopyThreads.forProcessors(Runtime.getRuntime().availableProcessors());
         readerSide =
                 new ReaderSide(
                         options.agentName(), users, limits, copier, wire, loop, copies::populate);
@@ -318,6 +319,11 @@ public final class LocalTransport implements KvTransport {
     }
 
     @Override
+    public void wakeWith(Runnable waking) {
+        wake = waking;
+    }
+
+    @Override
     public void notify(RemotePeer peer, byte[] message) {
         requireOpen("notify");
         LocalPeer own = own(peer);
@@ -367,6 +373,11 @@ public final class LocalTransport implements KvTransport {
         if (copier != null) {
             copier.close();
         }
+    }
+
+    /** A transfer has ended while its user did something else. */
+    void wakeUser() {
+        wake.run();
     }
 
     /** Whether transfers are to be given up. */

@@ -4,6 +4,9 @@ import dev.dormouse.transport.MemoryKind;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
  * A peer's memory, mapped here. Whoever touches it does so in {@link #use}, so that nobody can once
@@ -12,6 +15,7 @@ import java.util.List;
 abstract sealed class PeerMapping permits HostMapping, DeviceMapping {
     private final List<Place> places;
     private final boolean writable;
+    private final ReadWriteLock lock = new ReentrantReadWriteLock();
     private volatile boolean ending;
 
     PeerMapping(List<Place> places, boolean writable) {
@@ -77,7 +81,8 @@ abstract sealed class PeerMapping permits HostMapping, DeviceMapping {
     }
 
     /**
-     * Does something with the memory, which must be short: whoever wants to unmap waits for it.
+     * Does something with the memory, beside others, which must be short: whoever wants to unmap
+     * waits for it.
      *
      * @return false if it is not mapped any more; nothing was done
      */
@@ -85,12 +90,16 @@ abstract sealed class PeerMapping permits HostMapping, DeviceMapping {
         if (ending) {
             return false; // without a wait for the one who unmaps
         }
-        synchronized (this) {
+        Lock shared = lock.readLock();
+        shared.lock();
+        try {
             if (ending) {
                 return false;
             }
             action.run();
             return true;
+        } finally {
+            shared.unlock();
         }
     }
 
@@ -104,26 +113,32 @@ abstract sealed class PeerMapping permits HostMapping, DeviceMapping {
     }
 
     /**
-     * Gives the memory up. Idempotent. Waits for a {@link #use} that is under way, and for what it
-     * has started.
+     * Gives the memory up. Idempotent. Waits for each {@link #use} that is under way, and for what
+     * they have started.
      *
      * @throws RuntimeException if the kernel or the driver refuses; it is of no use, but mapped
      */
     final void unmap() {
         ending = true;
-        synchronized (this) {
-            // what is under way here has been started; nothing is any more
-        }
+        whileNobodyUsesIt(() -> {}); // what was under way has been started; nothing is any more
         awaitStarted();
-        synchronized (this) {
-            release();
+        whileNobodyUsesIt(this::release);
+    }
+
+    private void whileNobodyUsesIt(Runnable action) {
+        Lock alone = lock.writeLock();
+        alone.lock();
+        try {
+            action.run();
+        } finally {
+            alone.unlock();
         }
     }
 
     /** Waits for what {@link #use} has started, when nothing more can be; without any lock. */
     void awaitStarted() {}
 
-    /** Unmaps what is mapped still; called with this object's lock. */
+    /** Unmaps what is mapped still; one thread at a time, while nobody uses it. */
     abstract void release();
 
     /** Whether a mapping that failed could not undo what it did. */

@@ -40,7 +40,7 @@ final class CopyRateBenchmark {
     private final MemorySegment plain;
     private final List<Long> copyThreads =
             Thread.getAllStackTraces().keySet().stream()
-                    .filter(thread -> thread.getName().equals("dormouse-copy"))
+                    .filter(thread -> thread.getName().startsWith(CopyThreads.NAME))
                     .map(Thread::threadId)
                     .toList();
 
@@ -99,14 +99,16 @@ final class CopyRateBenchmark {
         BlockList remote = reader.transport.prepareRemote(peer, rows(owner, blockBytes, blocks));
         long[] throughTransport = new long[ROUNDS];
         long[] plainCopy = new long[ROUNDS];
+        long[] whole = new long[ROUNDS];
         for (int round = -3; round < ROUNDS; round++) {
             long plainNanos = copyPlainly(here, there, blockBytes);
             long before = copyThreadNanos();
-            var _ = read(local, here, remote, there);
+            Duration duration = read(local, here, remote, there);
             long transportNanos = copyThreadNanos() - before;
             if (round >= 0) {
                 plainCopy[round] = plainNanos;
                 throughTransport[round] = transportNanos;
+                whole[round] = duration.toNanos();
             }
         }
         local.close();
@@ -114,12 +116,15 @@ final class CopyRateBenchmark {
         double plainRate = TOTAL_BYTES / (double) fastest(plainCopy);
         double rate = TOTAL_BYTES / (double) fastest(throughTransport);
         System.out.printf(
-                "%4d KiB %-9s plain %5.2f GB/s, transport %5.2f GB/s, ratio %.3f%n",
+                "%4d KiB %-9s plain %5.2f GB/s, transport %5.2f GB/s, ratio %.3f;"
+                        + " %d threads together %5.2f GB/s%n",
                 blockBytes >> 10,
                 shuffled ? "shuffled" : "in order",
                 plainRate,
                 rate,
-                rate / plainRate);
+                rate / plainRate,
+                copyThreads.size() / 2,
+                TOTAL_BYTES / (double) fastest(whole));
     }
 
     /** How long one block of 32 KiB takes, with all that is around it. */

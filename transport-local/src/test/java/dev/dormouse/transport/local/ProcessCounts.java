@@ -24,7 +24,7 @@ record ProcessCounts(int descriptors, long mappings, long threads) {
                     Thread.getAllStackTraces().keySet().stream()
                             .filter(
                                     thread ->
-                                            thread.getName().equals("dormouse-copy")
+                                            thread.getName().startsWith(CopyThreads.NAME)
                                                     || thread.getName().equals("dormouse-local-io"))
                             .count());
         } catch (IOException e) {

@@ -101,28 +101,31 @@ class RevocationTest {
     @Test
     void theOwnerHearsOfItOnlyWhenNothingTouchesItsPages() throws Exception {
         PeerMapping mapping = ((LocalPeer) load()).mapping();
-        CountDownLatch used = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
-        Thread user =
-                Thread.ofPlatform()
-                        .start(
-                                () ->
-                                        mapping.use(
-                                                () -> {
-                                                    used.countDown();
-                                                    Await.until("", () -> goOn.getCount() == 0);
-                                                }));
-        used.await();
+        List<CountDownLatch> goOn = List.of(new CountDownLatch(1), new CountDownLatch(1));
+        CountDownLatch used = new CountDownLatch(goOn.size());
+        List<Thread> users = goOn.stream().map(latch -> use(mapping, used, latch)).toList();
+        used.await(); // both at once
         assertThat(memory.revoke()).hasSize(1);
         Await.until("the reader knows", mapping::isEnding);
-        for (int i = 0; i < 50; i++) {
-            assertThat(memory.revoke()).hasSize(1);
-            Thread.onSpinWait();
+        for (int user = 0; user < goOn.size(); user++) {
+            for (int i = 0; i < 50; i++) {
+                assertThat(memory.revoke()).hasSize(1);
+                Thread.onSpinWait();
+            }
+            goOn.get(user).countDown();
+            users.get(user).join();
         }
-        goOn.countDown();
-        user.join();
         awaitNobody();
         assertThat(mapping.use(() -> {})).isFalse();
+    }
+
+    private static Thread use(PeerMapping mapping, CountDownLatch used, CountDownLatch goOn) {
+        Runnable action =
+                () -> {
+                    used.countDown();
+                    Await.until("it may end", () -> goOn.getCount() == 0);
+                };
+        return Thread.ofPlatform().start(() -> mapping.use(action));
     }
 
     @Test
