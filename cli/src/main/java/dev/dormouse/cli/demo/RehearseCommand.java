@@ -34,9 +34,9 @@ public final class RehearseCommand implements Callable<Integer> {
     /** What the launcher calls it. */
     public static final String NAME = "rehearse";
 
-    private static final int TOKENS = 4;
+    /** Few, and short prompts: without vectors a token takes half a second on an old processor. */
+    private static final int TOKENS = 2;
 
-    /** Short: what takes long is the kernels' compilation, of which the cache keeps nothing. */
     private static final List<String> PROMPTS =
             List.of(
                     "The dormouse sleeps from October to April, and it forgets nothing, because",
