@@ -142,6 +142,11 @@ final class FaultyTransport implements KvTransport {
     }
 
     @Override
+    public void wakeWith(Runnable wake) {
+        transport.wakeWith(wake);
+    }
+
+    @Override
     public Registration register(List<MemoryRange> ranges) {
         enter("register");
         return new Registered(transport.register(ranges), new Closing(registrations));

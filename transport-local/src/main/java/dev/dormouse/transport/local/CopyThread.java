@@ -1,10 +1,14 @@
 package dev.dormouse.transport.local;
 
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /** A thread that touches peers' pages, one task after the other. Idle, it takes no time. */
 final class CopyThread implements AutoCloseable {
+    private static final Logger LOGGER = System.getLogger("dormouse.transport.local");
+
     private final BlockingQueue<Runnable> tasks = new LinkedBlockingQueue<>();
     private final Thread thread;
     private volatile boolean stopping;
@@ -43,6 +47,8 @@ final class CopyThread implements AutoCloseable {
                 tasks.take().run();
             } catch (InterruptedException e) {
                 // nobody but close ends this thread
+            } catch (RuntimeException | Error e) {
+                LOGGER.log(Level.ERROR, "a task of " + thread.getName() + " failed", e);
             }
         }
     }

@@ -25,6 +25,7 @@ final class HostMapping extends PeerMapping {
     private HostMapping(List<Place> places, List<MemorySegment> mapped, boolean writable) {
         super(places, writable);
         this.mapped = mapped;
+        populated = mapped.isEmpty();
     }
 
     /**
@@ -101,6 +102,9 @@ final class HostMapping extends PeerMapping {
     }
 
     private void populateNext() {
+        if (populated) {
+            return;
+        }
         MemorySegment file = mapped.get(populatedFiles);
         long bytes = Math.min(POPULATE_BYTES, file.byteSize() - populatedBytes);
         try {

@@ -19,6 +19,8 @@ final class SharedCopy {
         @Nullable String copy(HostCopy.Piece piece);
     }
 
+    private static final String THREAD_FAILED = "a thread that copies has failed";
+
     private final HostCopy plan;
     private final Copier copier;
     private int underWay;
@@ -33,12 +35,16 @@ final class SharedCopy {
         return plan;
     }
 
-    /** Copies pieces until none is left to begin. */
+    /** Copies pieces until none is left to begin, or fails the copy. Never throws. */
     void join() {
-        HostCopy.Piece piece = begin();
-        while (piece != null) {
-            copy(piece);
-            piece = begin();
+        try {
+            HostCopy.Piece piece = begin();
+            while (piece != null) {
+                copy(piece);
+                piece = begin();
+            }
+        } catch (RuntimeException | Error e) { // no memory for a piece, or for saying why
+            fail(THREAD_FAILED);
         }
     }
 
@@ -67,7 +73,7 @@ final class SharedCopy {
     }
 
     private void copy(HostCopy.Piece piece) {
-        String failed = "a thread that copies has failed";
+        String failed = THREAD_FAILED;
         try {
             failed = copier.copy(piece);
         } catch (RuntimeException | Error e) { // an InternalError if a page could not be had
@@ -77,9 +83,15 @@ final class SharedCopy {
         }
     }
 
-    private synchronized void end(@Nullable String failed) {
+    private synchronized void fail(String reason) {
         if (failure == null) {
-            failure = failed;
+            failure = reason;
+        }
+    }
+
+    private synchronized void end(@Nullable String failed) {
+        if (failed != null) {
+            fail(failed);
         }
         underWay--;
         if (underWay == 0) {

@@ -99,6 +99,44 @@ class SharedCopyTest {
                 });
     }
 
+    @Test
+    void aThreadThatCannotEvenSayWhatFailedFailsTheCopy() {
+        SharedCopy copy =
+                new SharedCopy(
+                        everything(),
+                        piece -> {
+                            throw new Unspeakable();
+                        });
+
+        join(copy);
+
+        assertThat(copy.awaitEnd()).isEqualTo("a thread that copies has failed");
+    }
+
+    /** As an OutOfMemoryError can be. */
+    private static final class Unspeakable extends Error {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        public String getMessage() {
+            throw this;
+        }
+    }
+
+    @Test
+    void aThreadGoesOnAfterATaskThatFails() {
+        AtomicInteger done = new AtomicInteger();
+
+        threads.getFirst()
+                .submit(
+                        () -> {
+                            throw new IllegalStateException("on purpose");
+                        });
+        threads.getFirst().submit(done::incrementAndGet);
+
+        Await.until("the next task is done", () -> done.get() == 1);
+    }
+
     private static byte[] fill(SplittableRandom random, MemorySegment memory) {
         byte[] bytes = new byte[BYTES];
         random.nextBytes(bytes);
