@@ -34,6 +34,7 @@ public final class VectorModule {
                     .invoke(null, NAME);
         } catch (ReflectiveOperationException e) {
             // Not exported, or not part of this JDK.
+            System.getLogger("dormouse.cli").log(System.Logger.Level.DEBUG, "no " + NAME, e);
         }
     }
 }

@@ -12,7 +12,7 @@ import io.helidon.service.registry.ServiceRegistryManager;
  */
 final class HelidonServices {
     static {
-        // Whoever embeds a listener into an application of Helidon's has a registry already.
+        // An application of Helidon's that came first keeps what it has.
         if (!GlobalServiceRegistry.configured()) {
             GlobalServiceRegistry.registry(
                     ServiceRegistryManager.create(

@@ -22,7 +22,8 @@ public final class HttpListener implements AutoCloseable {
     public record Address(String host, int port, String options) {}
 
     /**
-     * Routes to be filled. They are made here, since Helidon's first class decides how it starts.
+     * Routes to be filled. Makes Helidon discover no services in this process, see {@link
+     * HelidonServices}; an application that wants its own of Helidon's uses Helidon first.
      */
     public static HttpRouting.Builder routing() {
         HelidonServices.discoverNone();
