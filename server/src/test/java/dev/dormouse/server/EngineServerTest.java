@@ -363,6 +363,12 @@ class EngineServerTest extends ServerFixture {
                 script(engine.requests.getFirst(), "a")
                         .forEach(engine.listeners.getFirst()::onEvent);
                 first.join();
+                // An answer may be read before the server has noticed that it is out.
+                dev.dormouse.testkit.Await.until(
+                        "its place is free",
+                        () ->
+                                json(send("GET", "/load", "").body()).path("server_load").asInt()
+                                        == 0);
                 post(400, "/v1/completions", "{}");
                 post(400, "/v1/completions", "{}");
             } finally {
