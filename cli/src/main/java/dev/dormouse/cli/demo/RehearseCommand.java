@@ -118,6 +118,7 @@ public final class RehearseCommand implements Callable<Integer> {
     private static DemoReport rehearse(EndpointPair prefill, EndpointPair decode, Endpoint router) {
         Oracle oracle = Oracle.ask(prefill.api(), PROMPTS, TOKENS);
         Oracle.Check awake = oracle.check(router);
+        String health = router.get("/health"); // after a wake the router hears of it a little later
         router.chat("Name three colours.", TOKENS);
         prefill.api()
                 .post("/tokenize", Json.MAPPER.createObjectNode().put("prompt", "Good morning."));
@@ -130,7 +131,6 @@ public final class RehearseCommand implements Callable<Integer> {
         decode.admin().post("/wake_up");
         Oracle.Check woken = oracle.check(router);
         Counters delta = Counters.of(decode.api()).minus(before);
-        String health = router.get("/health");
         router.get("/metrics");
 
         int checked = 2 * PROMPTS.size();
