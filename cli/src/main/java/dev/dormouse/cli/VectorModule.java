@@ -1,5 +1,7 @@
 package dev.dormouse.cli;
 
+import dev.dormouse.model.kernel.Kernels;
+
 /**
  * Brings the Vector API into a JVM that started without it.
  *
@@ -25,7 +27,7 @@ public final class VectorModule {
      * kernels compute without vectors then, and the model says so in the log.
      */
     public static void load() {
-        if (ModuleLayer.boot().findModule(NAME).isPresent()) {
+        if (Kernels.hasVectors()) {
             return;
         }
         try {

@@ -11,23 +11,20 @@ import io.helidon.service.registry.ServiceRegistryManager;
  * used, at each start of a process.
  */
 final class HelidonServices {
-    static {
-        // An application of Helidon's that came first keeps what it has.
-        if (!GlobalServiceRegistry.configured()) {
-            GlobalServiceRegistry.registry(
-                    ServiceRegistryManager.create(
-                                    ServiceRegistryConfig.builder()
-                                            .discoverServices(false)
-                                            .discoverServicesFromServiceLoader(false)
-                                            .build())
-                            .registry());
-        }
-    }
-
     private HelidonServices() {}
 
-    /** After this no class of Helidon's looks for services. Idempotent; any thread. */
+    /**
+     * After this no class of Helidon's looks for services, unless an application of Helidon's came
+     * first, which keeps what it has. Idempotent; any thread.
+     */
     static void discoverNone() {
-        // The static initialiser has done it.
+        GlobalServiceRegistry.registry(
+                () ->
+                        ServiceRegistryManager.create(
+                                        ServiceRegistryConfig.builder()
+                                                .discoverServices(false)
+                                                .discoverServicesFromServiceLoader(false)
+                                                .build())
+                                .registry());
     }
 }
