@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -15,6 +16,7 @@ import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /**
  * Another process of a test: a JVM with the test's class path, driven by lines (see {@link
@@ -129,9 +131,31 @@ public final class ChildJvm implements AutoCloseable {
         return process.isAlive();
     }
 
-    /** Lets it neither run nor die ({@code SIGSTOP}), until {@link #thaw}. */
+    /**
+     * Lets it neither run nor die ({@code SIGSTOP}), until {@link #thaw}. Returns when each of its
+     * threads stands still: one takes the signal and stops the others, once it has a processor.
+     */
     public void freeze() {
         signal("STOP");
+        Await.until(name + " stands still", this::isFrozen);
+    }
+
+    private boolean isFrozen() {
+        try (Stream<Path> threads = Files.list(Path.of("/proc", Long.toString(pid()), "task"))) {
+            return threads.allMatch(ChildJvm::isFrozen);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** By the state after the name, which stands in parentheses (proc_pid_stat(5)). */
+    private static boolean isFrozen(Path thread) {
+        try {
+            String stat = Files.readString(thread.resolve("stat"));
+            return stat.startsWith("T", stat.lastIndexOf(')') + 2);
+        } catch (IOException e) { // it has ended
+            return true;
+        }
     }
 
     /** Lets it run again. */
