@@ -3,6 +3,7 @@ package dev.dormouse.http;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.dormouse.testkit.Await;
 import io.helidon.webserver.WebServer;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -13,10 +14,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 class OpenConnectionsTest {
     private static final int MOST = 4;
+
+    /** Of the request that came last. */
+    private final AtomicReference<ClientConnection> asking = new AtomicReference<>();
 
     @Test
     void theLimitOfDescriptorsSetsTheirNumber() {
@@ -42,19 +47,15 @@ class OpenConnectionsTest {
             asked.await();
             for (int i = 0; i < MOST - 1; i++) {
                 idle.add(connect(server));
-                send(idle.getLast(), "/");
-                assertThat(read(idle.getLast())).isEqualTo("HTTP/1.1 200");
+                ask(idle.getLast());
             }
-            send(idle.getFirst(), "/"); // so that the second is the oldest
-            assertThat(read(idle.getFirst())).isEqualTo("HTTP/1.1 200");
+            ask(idle.getFirst()); // so that the second is the oldest
             for (int i = 0; i < 3 * MOST; i++) {
                 idle.add(connect(server));
-                send(idle.getLast(), "/");
-                assertThat(read(idle.getLast())).isEqualTo("HTTP/1.1 200");
+                ask(idle.getLast());
                 if (i == 0) {
                     assertThat(read(idle.get(1))).as("the oldest").isEmpty();
-                    send(idle.getFirst(), "/");
-                    assertThat(read(idle.getFirst())).isEqualTo("HTTP/1.1 200");
+                    ask(idle.getFirst());
                 }
             }
             assertThat(read(idle.getFirst())).isEmpty();
@@ -91,8 +92,7 @@ class OpenConnectionsTest {
         }
     }
 
-    private static WebServer server(
-            TimeLimits limits, CountDownLatch asked, CountDownLatch answer) {
+    private WebServer server(TimeLimits limits, CountDownLatch asked, CountDownLatch answer) {
         ClientConnections connections =
                 new ClientConnections(
                         limits, Duration.ofMinutes(5), new OpenConnections(MOST, System::nanoTime));
@@ -107,9 +107,10 @@ class OpenConnectionsTest {
                         HttpListener.routing()
                                 .any(
                                         (request, response) -> {
-                                            ClientConnection.CURRENT
-                                                    .get()
-                                                    .requestBegins(request, response);
+                                            ClientConnection connection =
+                                                    ClientConnection.CURRENT.get();
+                                            connection.requestBegins(request, response);
+                                            asking.set(connection);
                                             if (request.path().path().equals("/slow")) {
                                                 asked.countDown();
                                                 answer.await();
@@ -124,6 +125,13 @@ class OpenConnectionsTest {
         Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.port());
         socket.setSoTimeout(60_000);
         return socket;
+    }
+
+    /** Returns when the server has noticed, too, that its answer is out. */
+    private void ask(Socket socket) throws IOException {
+        send(socket, "/");
+        assertThat(read(socket)).isEqualTo("HTTP/1.1 200");
+        Await.until("the connection is idle", () -> asking.get().isIdle());
     }
 
     private static void send(Socket socket, String path) throws IOException {
